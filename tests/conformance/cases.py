@@ -7,6 +7,7 @@ from tests.conformance import (
     designate_cases,
     emulation_only_cases,
     keystone_cases,
+    manila_cases,
     neutron_cases,
     neutron_extension_cases,
     nova_cases,
@@ -18,6 +19,7 @@ CASES = [
     *cinder_glance_cases.CASES,
     *keystone_cases.CASES,
     *designate_cases.CASES,
+    *manila_cases.CASES,
     *nova_cases.CASES,
     *emulation_only_cases.CASES,
 ]

@@ -43,3 +43,11 @@ class NetworkGateway(_MissingResource):
     base_path = "/network-gateways"
     resource_key = "network_gateway"
     resources_key = "network_gateways"
+
+
+class SecurityServiceResource(_MissingResource):
+    """A security service of Manila."""
+
+    base_path = "/security-services"
+    resource_key = "security_service"
+    resources_key = "security_services"

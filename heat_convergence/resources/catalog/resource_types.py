@@ -15,17 +15,18 @@ from heat_convergence.resources.catalog import (
     designate,
     glance,
     keystone,
+    manila,
     neutron,
     nova,
     octavia,
     swift,
 )
-from heat_convergence.resources.catalog.descriptions import DESCRIPTIONS
 from heat_convergence.resources.catalog.property_comparisons import with_comparisons
 from heat_convergence.resources.catalog.rest_resources import REST_RESOURCES
 from heat_convergence.resources.driver.declarative import DeclarativeType
 from heat_convergence.resources.driver.declarative_steps import DriverContext
 from heat_convergence.resources.driver.id_lookup import BodyCache, IdCache
+from heat_convergence.resources.driver.schema_loader import load_descriptions
 from heat_convergence.resources.driver.type_spec import TypeSpec
 from heat_convergence.resources.openstack.cinder.associations import (
     EncryptedVolumeType,
@@ -41,6 +42,11 @@ from heat_convergence.resources.openstack.keystone.regions import KeystoneRegion
 from heat_convergence.resources.openstack.keystone.role_assignments import (
     GroupRoleAssignment,
     UserRoleAssignment,
+)
+from heat_convergence.resources.openstack.manila.share_networks import (
+    SecurityService,
+    ShareNetwork,
+    ShareType,
 )
 from heat_convergence.resources.openstack.neutron.floating_ips import FloatingIPAssociation
 from heat_convergence.resources.openstack.neutron.ports import Port
@@ -68,6 +74,7 @@ TYPE_SPECS: tuple[TypeSpec, ...] = (
     *designate.TYPE_SPECS,
     *glance.TYPE_SPECS,
     *keystone.TYPE_SPECS,
+    *manila.TYPE_SPECS,
     *neutron.TYPE_SPECS,
     *nova.TYPE_SPECS,
     *octavia.TYPE_SPECS,
@@ -87,6 +94,9 @@ IMPLEMENTATIONS: Mapping[str, type[DeclarativeType]] = {
     "OS::Keystone::GroupRoleAssignment": GroupRoleAssignment,
     "OS::Keystone::Region": KeystoneRegion,
     "OS::Keystone::UserRoleAssignment": UserRoleAssignment,
+    "OS::Manila::SecurityService": SecurityService,
+    "OS::Manila::ShareNetwork": ShareNetwork,
+    "OS::Manila::ShareType": ShareType,
     "OS::Neutron::ExtraRoute": ExtraRoute,
     "OS::Neutron::ExtraRouteSet": ExtraRouteSet,
     "OS::Neutron::FloatingIPAssociation": FloatingIPAssociation,
@@ -110,7 +120,11 @@ IMPLEMENTATIONS: Mapping[str, type[DeclarativeType]] = {
 def create_driver_context() -> DriverContext:
     """Return what the types of one registry share."""
     return DriverContext(
-        REST_RESOURCES, DESCRIPTIONS, RequestLimiter(MAX_OPEN_REQUESTS), IdCache(), BodyCache()
+        REST_RESOURCES,
+        load_descriptions(),
+        RequestLimiter(MAX_OPEN_REQUESTS),
+        IdCache(),
+        BodyCache(),
     )
 
 

@@ -61,7 +61,7 @@ from openstack.network.v2 import (
     vpn_service,
 )
 
-from heat_convergence.resources.catalog import designate, octavia, swift
+from heat_convergence.resources.catalog import designate, manila, octavia, swift
 from heat_convergence.resources.catalog.missing_sdk_resources import (
     Firewall,
     L2Gateway,
@@ -279,6 +279,7 @@ REST_RESOURCES: Mapping[str, RestResource] = {
     for rest_resource in (
         *_ALL,
         *designate.REST_RESOURCES,
+        *manila.REST_RESOURCES,
         *octavia.REST_RESOURCES,
         swift.CONTAINER,
     )

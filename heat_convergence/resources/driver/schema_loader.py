@@ -13,6 +13,8 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
+import yaml
+
 from heat_convergence.resources.protocol.type_schema import (
     AttributeSchema,
     CacheMode,
@@ -59,6 +61,18 @@ class Descriptions:
             or self.attribute_texts.get(name)
             or self.describe_property(type_name, name)
         )
+
+
+@cache
+def load_descriptions() -> Descriptions:
+    """Return the descriptions of the catalog's types, properties and attributes.
+
+    ``descriptions.yaml`` has them under ``types`` by type, under ``properties`` and ``attributes``
+    by name, or by ``type.path`` where one type needs another text.
+    """
+    path = resources.files(CATALOG_PACKAGE) / "descriptions.yaml"
+    found = yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)
+    return Descriptions(found["types"], found["properties"], found["attributes"])
 
 
 @cache

@@ -40,6 +40,7 @@ SERVICE_ENDPOINTS: Mapping[str, tuple[str, str, str]] = {
     "image": ("image", "/image/v2", ""),
     "load_balancer": ("load-balancer", "/load-balancer/v2.0", ""),
     "dns": ("dns", "/dns/v2", ""),
+    "shared_file_system": ("shared-file-system", "/share/v2", "2.85"),
     "object_store": ("object-store", f"/swift/v1/AUTH_{PROJECT_ID}", ""),
 }
 

@@ -12,6 +12,7 @@ from heat_convergence.testing.openstack import (
     designate_api,
     glance_api,
     keystone_api,
+    manila_api,
     neutron_api,
     neutron_extension_api,
     nova_api,
@@ -33,6 +34,7 @@ SERVICES = (
     octavia_api,
     swift_api,
     designate_api,
+    manila_api,
 )
 
 

@@ -1,0 +1,1 @@
+"""Manila's types with behavior of their own."""
