@@ -91,6 +91,12 @@ COMPARISONS: Mapping[str, Mapping[str, PropertyComparison]] = {
     "OS::Octavia::LoadBalancer": {"vip_address": NORMALIZED},
     "OS::Octavia::Listener": {"allowed_cidrs": NORMALIZED},
     "OS::Keystone::User": {"password": NOT_READABLE},
+    "OS::Manila::SecurityService": {"password": NOT_READABLE},  # shown, but not to be recorded
+    "OS::Designate::RecordSet": {
+        "name": SET_BY_SERVICE,  # completed by the name of the zone
+        "records": NORMALIZED,
+    },
+    "OS::Designate::Zone": {"masters": NORMALIZED, "primaries": NORMALIZED},
 }
 
 UNLISTED = frozenset(

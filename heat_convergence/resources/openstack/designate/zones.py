@@ -10,7 +10,7 @@ from typing import Any
 
 from heat_convergence.common.errors import StackValidationFailed
 from heat_convergence.resources.driver.declarative import DeclarativeType
-from heat_convergence.resources.protocol.resource_type import ResourceContext
+from heat_convergence.resources.protocol.resource_type import ResourceContext, VerbResult
 
 Json = Any
 # Type of a zone → the argument that it requires, and those that are of the other type alone.
@@ -59,6 +59,14 @@ class Zone(DnsType):
             )
         excluded = _ARGUMENTS_OF_OTHERS[zone_type]
         return {name: value for name, value in arguments.items() if name not in excluded}
+
+    def comparable_values(self, context: ResourceContext, result: VerbResult) -> dict[str, Json]:
+        """Return the observed values of the properties that a zone of this type is sent."""
+        excluded = _ARGUMENTS_OF_OTHERS[str(context.properties["type"])]
+        found = super().comparable_values(context, result)
+        return {
+            name: value for name, value in found.items() if self._argument(name) not in excluded
+        }
 
 
 class RecordSet(DnsType):

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
 from heat_convergence.common.errors import StackValidationFailed
+from heat_convergence.convergence.model.job import ObservedState
 from heat_convergence.resources.catalog.resource_types import load_resource_types
-from heat_convergence.resources.protocol.resource_type import ResourceType
+from heat_convergence.resources.driver.declarative import DeclarativeType
+from heat_convergence.resources.protocol.resource_type import VerbResult
+from tests.unit.resources.conftest import make_context
+
+TYPES = {each.name: each for each in load_resource_types() if isinstance(each, DeclarativeType)}
 
 
-@pytest.fixture(scope="module")
-def zone() -> ResourceType:
-    return next(each for each in load_resource_types() if each.name == "OS::Designate::Zone")
+@pytest.fixture
+def zone() -> DeclarativeType:
+    return TYPES["OS::Designate::Zone"]
 
 
 @pytest.mark.parametrize(
@@ -22,12 +30,33 @@ def zone() -> ResourceType:
     ],
 )
 def test_zone_of_neither_type_is_refused(
-    zone: ResourceType, names: set[str], message: str
+    zone: DeclarativeType, names: set[str], message: str
 ) -> None:
     with pytest.raises(StackValidationFailed, match=message):
         zone.validate_property_names(frozenset(names))
 
 
 @pytest.mark.parametrize("name", ["email", "masters", "primaries"])
-def test_value_that_is_known_later_is_enough(zone: ResourceType, name: str) -> None:
+def test_value_that_is_known_later_is_enough(zone: DeclarativeType, name: str) -> None:
     zone.validate_property_names(frozenset({"name", name}))
+
+
+@pytest.mark.parametrize(
+    ("name", "properties", "shown", "compared"),
+    [
+        ("RecordSet", {"name": "www", "ttl": 60}, {"name": "www.a.org.", "ttl": 60}, {"ttl"}),
+        ("Zone", {"email": "a@a.org", "ttl": 3}, {"email": "b@a.org", "ttl": 3}, {"email", "ttl"}),
+        ("Zone", {"type": "SECONDARY", "ttl": 3}, {"type": "SECONDARY", "ttl": 4}, {"type"}),
+    ],
+)
+def test_watch_compares_what_the_service_was_sent(
+    name: str, properties: dict[str, Any], shown: dict[str, Any], compared: set[str]
+) -> None:
+    resource_type = TYPES[f"OS::Designate::{name}"]
+    required = {"name": "a.org.", "zone": "z", "type": "A", "records": ["192.0.2.1"]}
+    if name == "Zone":
+        required = {"name": "a.org.", "email": "a@a.org"}
+    cloud = SimpleNamespace(send=None, cache_key="k")  # not called
+    context = make_context(resource_type, {**required, **properties}, cloud=cloud)
+    result = VerbResult(ObservedState.READY, "id", {"show": shown})
+    assert set(resource_type.comparable_values(context, result)) == compared
