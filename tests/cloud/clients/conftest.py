@@ -22,6 +22,12 @@ from tests.cloud.testbed import (
 )
 
 FindSoftware = Callable[[str], ClientSoftware]
+# The options that tests of other projects rely on; Heat needs the same ones.
+OPTIONS = {
+    "hidden_stack_tags": "hidden",
+    "stack_scheduler_hints": True,
+    "max_stacks_per_tenant": 256,
+}
 
 
 @pytest.fixture(scope="module", params=["heat-convergence", "heat"])
@@ -30,7 +36,7 @@ def deployed_service(
 ) -> Iterator[DeployedService]:
     """Yield this service, then Heat; only the first one is started here."""
     if request.param == "heat-convergence":
-        yield request.getfixturevalue("deploy")()
+        yield request.getfixturevalue("deploy")(**OPTIONS)
         return
     heat_url = os.environ.get(HEAT_VARIABLE)
     if not heat_url:
