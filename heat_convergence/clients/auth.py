@@ -36,7 +36,7 @@ _NO_PROJECT = {
 _IDENTITY = Endpoint("identity")
 _REFUSALS = (exceptions.Unauthorized, exceptions.Forbidden, exceptions.NotFound)
 _FAILURES = (
-    exceptions.ConnectFailure,
+    exceptions.ConnectionError,
     exceptions.DiscoveryFailure,
     exceptions.TooManyRequests,
     exceptions.HttpServerError,
