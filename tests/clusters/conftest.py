@@ -19,11 +19,13 @@ from heat_convergence.testing.daemon_processes import (
     OBSERVER,
     ConfigOptions,
     ServiceDeployment,
+    wait_until,
 )
 from tests.clusters.balancer import Balancer, HealthChecks
 from tests.clusters.galera import GaleraCluster, find_missing_galera_parts, running_galera
 from tests.clusters.rabbitmq import RabbitCluster, find_missing_rabbitmq_parts, running_rabbitmq
 from tests.integration.chaos import use_file_cloud
+from tests.integration.harness import is_ready
 
 VARIABLE = "HEAT_CONVERGENCE_TEST_CLUSTERS"
 SIZE = 3
@@ -95,6 +97,9 @@ class ClusterDeployment:
             self.service.add_daemon(API, self._options(number, api=number)).start(wait=False)
         for daemon in self.service.daemons:
             daemon.wait_until_started()
+        for number in range(apis):
+            endpoint = self.api_endpoint(number)
+            wait_until(lambda ready=endpoint: is_ready(ready), f"{endpoint} is ready")
         return self.service
 
     def api_endpoint(self, number: int) -> str:

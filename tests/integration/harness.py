@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+import requests
 import sqlalchemy as sa
 from heatclient.client import Client
 from heatclient.exc import HTTPException, HTTPNotFound
@@ -106,6 +107,11 @@ def drop_all_tables(database_url: str) -> None:
 
 def user_for(deployment: ServiceDeployment) -> HeatUser:
     return HeatUser(deployment.endpoint)
+
+
+def is_ready(endpoint: str) -> bool:
+    """Return whether an API has found its database and accepts requests."""
+    return requests.get(f"{endpoint}/healthcheck", timeout=10).status_code == 200
 
 
 def error_log_lines(deployment: ServiceDeployment) -> list[str]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-import requests
 from heatclient.exc import HTTPServiceUnavailable
 
 from heat_convergence.testing.daemon_processes import (
@@ -22,6 +21,7 @@ from heat_convergence.testing.daemon_processes import (
 from tests.integration.conftest import Deploy
 from tests.integration.harness import (
     assert_each_once,
+    is_ready,
     slow_template,
     user_for,
     wait_until_more_ready,
@@ -71,7 +71,7 @@ def test_both_come_later_than_the_daemons(
         user.create("early", slow_template(COUNT, 0))
     _wait_for(deployment, "waiting for the database")
     database.restore()
-    wait_until(lambda: _is_ready(deployment), "the API is ready")
+    wait_until(lambda: is_ready(deployment.endpoint), "the API is ready")
     # Accepted without a broker: the sweep finds the jobs once there is one.
     user.create("late", slow_template(COUNT, 0))
     broker.restore()
@@ -79,10 +79,6 @@ def test_both_come_later_than_the_daemons(
         daemon.wait_until_started()
     user.wait_for_status("late", "CREATE_COMPLETE")
     assert_each_once(database_url, user, "late", COUNT)
-
-
-def _is_ready(deployment: ServiceDeployment) -> bool:
-    return requests.get(f"{deployment.endpoint}/healthcheck", timeout=10).status_code == 200
 
 
 def test_the_database_goes_away_and_comes_back(
