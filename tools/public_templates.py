@@ -77,7 +77,8 @@ and {created} were created and deleted. The others:
 * a resource type *could not be found*: this service does not have it;
 * *Timed out*: the template waits for the signal of an agent in a guest;
 * a name *could not be found*: the template expects an object that its users must have made;
-* *the client*: a file that the template names is not in the repository.
+* *the client*: a file that the template names is not there; some are in a clone of
+  ``openstack/heat-agents`` beside the other.
 * *Conflict* of a Swift container: a new container of the emulation is never empty;
 * ``max_retries_down`` and a list as ``config`` are mistakes of two templates: Heat's types have no
   such property and take no list, either.
