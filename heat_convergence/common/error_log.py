@@ -74,6 +74,16 @@ class ErrorLog:
         )
         return error_id
 
+    def report_once(self, event: str, error: str) -> None:
+        """Log the text of an error that is known to contain no secret, once in an interval."""
+        with self._guard:
+            repeated = self._count(f"{event}: {error}", self._clock())
+        if repeated is not None:
+            LOG.error(
+                "%(event)s: error=%(error)s repeated=%(repeated)s",
+                {"event": event, "error": error, "repeated": repeated},
+            )
+
     def _count(self, error_id: str, now: datetime) -> int | None:
         """Return how often the error was not logged, None if it must not be logged now."""
         logged_at = self._logged_at.get(error_id)

@@ -1,4 +1,8 @@
-"""Column types that behave alike on SQLite, MariaDB and PostgreSQL."""
+"""Column types that behave alike on SQLite, MariaDB and PostgreSQL.
+
+A stored value that cannot be decoded is read as an ``UnreadableValue``, so that a statement that
+reads many rows goes on with the others (RULE 11).
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,9 @@ from sqlalchemy.dialects.mysql import LONGTEXT
 from sqlalchemy.engine import Dialect
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
+from heat_convergence.common.errors import InvalidEncryptionKey
 from heat_convergence.common.sanitization import sanitize_text
+from heat_convergence.common.unreadable import UnreadableMap, UnreadableValue
 from heat_convergence.db.encryption.column_encryption import (
     ENCRYPTED_PREFIX,
     SensitiveValue,
@@ -35,7 +41,7 @@ class WideText(TypeDecorator[Any]):
 
 
 class JsonText(WideText):
-    """JSON as text: parsed here, never inspected by the database.
+    """A map as JSON text: parsed here, never inspected by the database.
 
     A ``SensitiveValue`` is encrypted; reading returns the value itself.
     """
@@ -46,17 +52,23 @@ class JsonText(WideText):
         """Return the text to store."""
         if value is None:
             return None
+        plain = value.value if isinstance(value, SensitiveValue) else value
+        if isinstance(plain, UnreadableValue):
+            return str(plain.stored)  # another key, or another release, may decode it
+        text = dump_json(plain)
         if isinstance(value, SensitiveValue):
-            return ENCRYPTED_PREFIX + get_keyring(dialect).encrypt(dump_json(value.value))
-        return dump_json(value)
+            return ENCRYPTED_PREFIX + get_keyring(dialect).encrypt(text)
+        return text
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> Any:
         """Return the value that was stored."""
         if value is None:
             return None
-        if value.startswith(ENCRYPTED_PREFIX):
-            value = get_keyring(dialect).decrypt(value[len(ENCRYPTED_PREFIX) :])
-        return json.loads(value)
+        found = _decode_json(value, dialect)
+        if isinstance(found, dict):
+            return found
+        cause = found.cause if isinstance(found, UnreadableValue) else "it is no map"
+        return UnreadableMap(cause, value)
 
 
 class EncryptedText(WideText):
@@ -73,11 +85,9 @@ class EncryptedText(WideText):
         keyring = get_keyring(dialect)
         return value if value is None or not keyring else ENCRYPTED_PREFIX + keyring.encrypt(value)
 
-    def process_result_value(self, value: str | None, dialect: Dialect) -> str | None:
+    def process_result_value(self, value: str | None, dialect: Dialect) -> Any:
         """Return the value that was stored."""
-        if value is None or not value.startswith(ENCRYPTED_PREFIX):
-            return value
-        return get_keyring(dialect).decrypt(value[len(ENCRYPTED_PREFIX) :])
+        return value if value is None else _decrypt(value, dialect)
 
 
 class ReasonText(WideText):
@@ -104,9 +114,14 @@ class UtcTime(TypeDecorator[datetime]):
         """Return the value to store."""
         return None if value is None else to_microseconds(value)
 
-    def process_result_value(self, value: int | None, dialect: Dialect) -> datetime | None:
+    def process_result_value(self, value: int | None, dialect: Dialect) -> Any:
         """Return the value that was stored."""
-        return None if value is None else from_microseconds(value)
+        if value is None:
+            return None
+        try:
+            return from_microseconds(value)
+        except (OverflowError, TypeError, ValueError):
+            return UnreadableValue("it is no time", value)
 
 
 class EnumText(TypeDecorator[Any]):
@@ -126,7 +141,12 @@ class EnumText(TypeDecorator[Any]):
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> Any:
         """Return the value that was stored."""
-        return None if value is None else self.enum_class(value)
+        if value is None:
+            return None
+        try:
+            return self.enum_class(value)
+        except ValueError:
+            return UnreadableValue(f"this release has no such {self.enum_class.__name__}", value)
 
 
 class NameList(JsonText):
@@ -138,7 +158,33 @@ class NameList(JsonText):
         """Return the value that was stored."""
         if value is None or value == "[]":
             return ()
-        return tuple(json.loads(value))
+        found = _decode_json(value, dialect)
+        if isinstance(found, UnreadableValue):
+            return found
+        if isinstance(found, list) and all(isinstance(each, str) for each in found):
+            return tuple(found)
+        return UnreadableValue("it is no list of names", value)
+
+
+def _decode_json(text: str, dialect: Dialect) -> Any:
+    plain = _decrypt(text, dialect)
+    if isinstance(plain, UnreadableValue):
+        return plain
+    try:
+        return json.loads(plain)
+    except (ValueError, RecursionError):
+        return UnreadableValue("it is no valid JSON", text)
+
+
+def _decrypt(text: str, dialect: Dialect) -> str | UnreadableValue:
+    """Return the text of an encrypted value; that of another one as it is."""
+    if not text.startswith(ENCRYPTED_PREFIX):
+        return text
+    try:
+        return get_keyring(dialect).decrypt(text[len(ENCRYPTED_PREFIX) :])
+    except (InvalidEncryptionKey, ValueError) as error:
+        known = isinstance(error, InvalidEncryptionKey)
+        return UnreadableValue(str(error) if known else "it is no valid text", text)
 
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

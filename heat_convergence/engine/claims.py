@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from heat_convergence.common.unreadable import readable_or_empty
 from heat_convergence.convergence.lifecycle.context import Report, TraversalContext
 from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.resource_columns import ResourceColumns
@@ -66,7 +67,7 @@ def _shown_properties(job: Job) -> Mapping[str, Any]:
     A delete has no desired properties; those of the physical resource are shown.
     """
     if job.action is Action.DELETE:
-        values = job.row.physical.properties or {}
+        values = readable_or_empty(job.row.physical.properties)
     else:
         values = job.desired_properties
     if job.resource_type is None:

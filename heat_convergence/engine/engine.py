@@ -113,6 +113,7 @@ class Engine:
         try:
             jobs, outgoing_messages = self._boundary.claim(
                 stack_id,
+                version,
                 resource_ids,
                 lambda ids, error: retry_transaction(
                     lambda: self._claim(stack_id, version, ids, token, error), wait=self._wait

@@ -18,6 +18,7 @@ from heat_convergence.common.errors import (
     ResourceGone,
     Retry,
 )
+from heat_convergence.common.unreadable import readable_or_empty
 from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.job import ObservedState, Verb
 from heat_convergence.convergence.planning.job_steps import JobStep, MissingResourceEffect
@@ -64,7 +65,9 @@ class Outcome:
             else VerbResult(ObservedState.FAILED, physical_id=result.physical_id)
         )
         return Outcome(
-            replace(self.job, desired_properties=self.job.row.physical.properties or {}),
+            replace(
+                self.job, desired_properties=readable_or_empty(self.job.row.physical.properties)
+            ),
             result=kept,
             error=error,
         )

@@ -23,7 +23,8 @@ from heat_convergence.common.errors import (
     ResourceFailure,
     StorageRefused,
 )
-from heat_convergence.convergence.lifecycle.dispatch import OutgoingMessage
+from heat_convergence.common.unreadable import StoredValueUnreadable
+from heat_convergence.convergence.lifecycle.dispatch import OutgoingMessage, Recipient
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.engine.execution import Outcome
 from heat_convergence.engine.jobs import Job, reject_job
@@ -42,24 +43,37 @@ class JobBoundary:
     def __init__(self, errors: ErrorLog) -> None:
         self._boundary = ErrorBoundary(BoundaryName.JOB, errors, TRANSACTION_ERRORS)
 
-    def claim(self, stack_id: str, resource_ids: Sequence[str], claim: ClaimJobs) -> ClaimedJobs:
-        """ClaimJobs resources together or, if that raises, each alone."""
+    def claim(
+        self, stack_id: str, version: int, resource_ids: Sequence[str], claim: ClaimJobs
+    ) -> ClaimedJobs:
+        """Claim resources together or, if that raises, each alone."""
         together: ClaimedJobs | None = self._boundary.run(
             lambda: claim(resource_ids, None), _no_result, ErrorSubject(stack_id)
         )
         if together is not None:
             return together
-        parts = [self._claim_one(stack_id, row_id, claim) for row_id in resource_ids]
+        parts = [self._claim_one(stack_id, version, row_id, claim) for row_id in resource_ids]
         messages = tuple(message for _jobs, sent in parts for message in sent)
         return [job for jobs, _sent in parts for job in jobs], messages
 
-    def _claim_one(self, stack_id: str, row_id: str, claim: ClaimJobs) -> ClaimedJobs:
-        """ClaimJobs a resource or reject its job; if that raises, too, a sweep tries it later."""
+    def _claim_one(
+        self, stack_id: str, version: int, row_id: str, claim: ClaimJobs
+    ) -> ClaimedJobs:
+        """Claim a resource or reject its job.
+
+        If that raises, too, a sweep tries it later; of a row that cannot be decoded, the
+        observers hear, who fail its stack.
+        """
+        observe = OutgoingMessage(stack_id, version, (row_id,), Recipient.OBSERVER)
+
+        def give_up(error: Exception, _error_id: str) -> ClaimedJobs:
+            return [], (observe,) if isinstance(error, StoredValueUnreadable) else ()
+
         subject = ErrorSubject(stack_id, row_id)
 
         def reject(_error: Exception, error_id: str) -> ClaimedJobs:
             return self._boundary.run(
-                lambda: claim([row_id], InternalError(error_id)), _no_claims, subject
+                lambda: claim([row_id], InternalError(error_id)), give_up, subject
             )
 
         return self._boundary.run(lambda: claim([row_id], None), reject, subject)
@@ -68,7 +82,7 @@ class JobBoundary:
         """Create a job; one whose creation raises is rejected."""
         return self._boundary.run(
             create,
-            lambda _error, error_id: reject_job(row, InternalError(error_id)),
+            lambda error, error_id: reject_job(row, _reason(error, error_id)),
             ErrorSubject(row.stack_id, row.name),
         )
 
@@ -76,7 +90,7 @@ class JobBoundary:
         """Add to a job what its call needs; one for which that raises fails."""
         return self._boundary.run(
             lambda: prepare(job),
-            lambda _error, error_id: replace(job, error=InternalError(error_id)),
+            lambda error, error_id: replace(job, error=_reason(error, error_id)),
             ErrorSubject(job.row.stack_id, job.row.name),
         )
 
@@ -131,5 +145,6 @@ def _no_result(_error: Exception, _error_id: str) -> None:
     return None
 
 
-def _no_claims(_error: Exception, _error_id: str) -> ClaimedJobs:
-    return [], ()
+def _reason(error: Exception, error_id: str) -> Error:
+    """Return the error to show: one about a stored value names the remedy itself."""
+    return error if isinstance(error, StoredValueUnreadable) else InternalError(error_id)

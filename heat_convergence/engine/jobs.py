@@ -19,6 +19,7 @@ from heat_convergence.common.errors import (
     StackValidationFailed,
     TemplateOutputError,
 )
+from heat_convergence.common.unreadable import is_readable, readable_or_empty, require_readable
 from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.job import DesiredState, Verb
 from heat_convergence.convergence.model.resource import InputResource, Resource
@@ -117,7 +118,7 @@ class ClaimContext:
 def create_job(row: Resource, claim: ClaimContext) -> Job:
     """Create the job of a row; an error in its values makes it a failed one."""
     step = select_step_before_properties(row)
-    before = row.physical.properties or {}
+    before = readable_or_empty(row.physical.properties)
     try:
         refusal = _refusal(row)
         if refusal is not None:
@@ -179,7 +180,7 @@ def reject_job(row: Resource, error: Error) -> Job:
         action = Action.CREATE
     elif row.job.verb is Verb.CONVERGE and row.state.status is not Status.IN_PROGRESS:
         action = Action.CREATE if row.physical.id is None else Action.UPDATE
-    before = row.physical.properties or {}
+    before = readable_or_empty(row.physical.properties)
     return Job(row, JobStep.REJECT, action, None, None, before, frozenset(), error)
 
 
@@ -239,6 +240,7 @@ def _drawn_actions(row: Resource, claim: ClaimContext) -> set[Action]:
 def _update(
     row: Resource, resource_type: ResourceType, claim: ClaimContext, after: Mapping[str, Any]
 ) -> Job:
+    require_readable(row.physical.properties)  # otherwise every property would be changed
     before = row.physical.properties or {}
     names = other = props.changed_property_names(before, after)
     if row.physical.properties_hash is None:
@@ -336,7 +338,7 @@ def _resolved(
     raw = _finished(section, row, claim)
     path = f"resources.{row.name}.properties"
     after, before = props.resolve_properties(resource_type.schema, raw, path), row.physical
-    if before.id is None or before.properties is None:
+    if before.id is None or before.properties is None or not is_readable(before.properties):
         return after
     return props.keep_properties_without_value(resource_type.schema, raw, before.properties, after)
 

@@ -12,6 +12,7 @@ from datetime import timedelta
 from typing import Any
 
 from heat_convergence.common.errors import Error, ServiceRejection, TemporaryFailure
+from heat_convergence.common.unreadable import readable_or_empty
 from heat_convergence.convergence.lifecycle.context import Report, TraversalContext
 from heat_convergence.convergence.model import job_transitions
 from heat_convergence.convergence.model.action import Action
@@ -166,7 +167,8 @@ def _facts(outcome: Outcome) -> dict[str, Any]:
     elif job.step is JobStep.UPDATE:
         hashed = None
     attributes = None if result is None else result.attributes
-    secret = resource_type is not None and resource_type.has_secret_data(properties or {})
+    known = readable_or_empty(properties)
+    secret = resource_type is not None and resource_type.has_secret_data(known)
     return {
         "sensitive": row.desired.sensitive or secret,
         "physical_id": _physical_id(outcome),

@@ -17,6 +17,7 @@ from typing import Protocol
 
 from heat_convergence.common.errors import InternalError, Unavailable
 from heat_convergence.common.transactions import retry_transaction
+from heat_convergence.common.unreadable import StoredValueUnreadable
 from heat_convergence.convergence.lifecycle import rollback
 from heat_convergence.convergence.lifecycle.context import TraversalContext
 from heat_convergence.convergence.lifecycle.dispatch import send_messages
@@ -26,6 +27,7 @@ from heat_convergence.convergence.lifecycle.sweeps import (
     cancel_nested_stack,
     dispatch_project,
     fail_overdue_stack,
+    fail_unprocessable_stack,
     handle_timeout,
     resume_stalled,
 )
@@ -296,15 +298,19 @@ class Observer:
     def _fail_resource(
         self, stack_id: str, row_id: str, error_id: str, *, may_roll_back: bool
     ) -> None:
+        try:
+            self._process_as_failed(stack_id, row_id, error_id, may_roll_back=may_roll_back)
+        except StoredValueUnreadable as error:
+            self._transact(partial(fail_unprocessable_stack, stack_id=stack_id, reason=str(error)))
+
+    def _process_as_failed(
+        self, stack_id: str, row_id: str, error_id: str, *, may_roll_back: bool
+    ) -> None:
         with self._store.transaction() as tx:
             rows = [row for row in tx.resources.get([row_id]) if row.stack_id == stack_id]
-        reason = f"{{}}: resources.{{}}: {InternalError(error_id).message}"
+        reason = f"InternalError: resources.{{}}: {InternalError(error_id).message}"
         failed = {
-            row.id: Observation(
-                ObservedState.FAILED,
-                reason.format(InternalError.__name__, row.name),
-                job=job_key(row),
-            )
+            row.id: Observation(ObservedState.FAILED, reason.format(row.name), job=job_key(row))
             for row in rows
         }
         self._process(stack_id, [row_id], failed, may_roll_back=may_roll_back)

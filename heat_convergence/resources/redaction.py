@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from heat_convergence.common.unreadable import readable_or_empty
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.db.reads.resources import ResourceRow
 from heat_convergence.resources.protocol.resource_type import ResourceType
@@ -62,7 +63,9 @@ def _secrets_of(
     row: Resource, resource_type: ResourceType | None, values: Iterable[Mapping[str, Any] | None]
 ) -> set[str]:
     """Return the texts in secret properties, of ``values`` and of the row."""
-    return _secret_property_texts(resource_type, [row.physical.properties, *values])
+    return _secret_property_texts(
+        resource_type, [readable_or_empty(row.physical.properties), *values]
+    )
 
 
 def _secret_property_texts(

@@ -21,6 +21,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from heat_convergence.common.content_map import parse_content
+
 Json = Any  # plain JSON
 Value = Any  # JSON with expressions in it
 
@@ -233,7 +235,7 @@ def restore_value(shared: Json, content: Callable[[str], str]) -> Json:
         if mark == _CONTENT:
             return content(body)
         if mark == _JSON:
-            return json.loads(content(body) or "null")
+            return parse_content(content(body))
         if mark == _DATA:  # The inner map is user data even if it resembles a mark.
             return {_DATA: {key: restore_value(item, content) for key, item in body.items()}}
     return {key: restore_value(item, content) for key, item in shared.items()}
@@ -270,7 +272,7 @@ def load_deduplicated(
 
 
 def _parsed(text: str) -> Value:
-    value = json.loads(text or "null")
+    value = parse_content(text)
     return load(value) if _may_have_marks(text) else value
 
 

@@ -13,11 +13,12 @@ from functools import partial
 
 from heat_convergence.common.clock import utc_now
 from heat_convergence.common.transactions import retry_transaction
+from heat_convergence.common.unreadable import StoredValueUnreadable
 from heat_convergence.convergence.invariants.checker import find_violations
 from heat_convergence.convergence.invariants.transition import Transition
 from heat_convergence.db.connection.database import Database
 from heat_convergence.db.maintenance import consistency, purge
-from heat_convergence.db.maintenance.consistency import Inconsistency
+from heat_convergence.db.maintenance.inconsistency import Inconsistency
 
 OK, INCONSISTENT = 0, 1
 _SECONDS = {"days": 86_400, "hours": 3600, "minutes": 60, "seconds": 1}
@@ -70,7 +71,8 @@ def check_stacks(database: Database, parsed: argparse.Namespace) -> int:
     """Print inconsistent rows with their remedies."""
     found = list(_find_inconsistencies(database, parsed.stack_id))
     for each in found:
-        print(f"stack {each.stack_id}: {each.problem}\n  remedy: {each.remedy}")
+        owner = f"stack {each.stack_id}" if each.stack_id else "no stack"
+        print(f"{owner}: {each.problem}\n  remedy: {each.remedy}")
     if found:
         return INCONSISTENT
     print("No inconsistencies found.")
@@ -157,6 +159,13 @@ def _find_inconsistencies(database: Database, only: str | None) -> Iterator[Inco
 
 
 def _find_violations(database: Database, stack_id: str) -> list[Inconsistency]:
+    try:
+        return _find_violations_of_rows(database, stack_id)
+    except StoredValueUnreadable:
+        return []  # ``find_inconsistencies`` has reported it
+
+
+def _find_violations_of_rows(database: Database, stack_id: str) -> list[Inconsistency]:
     with database.read() as conn:
         found = consistency.load_stack_state(conn, stack_id)
     if found is None:

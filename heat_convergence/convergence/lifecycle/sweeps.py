@@ -35,15 +35,22 @@ def handle_timeout(tx: Transaction, stack_id: str, context: TraversalContext) ->
 def fail_overdue_stack(
     tx: Transaction, stack_id: str, error_id: str, context: TraversalContext
 ) -> ProgressResult:
-    """Fail an overdue stack whose end by ``handle_timeout`` has raised.
+    """Fail an overdue stack whose end by ``handle_timeout`` has raised."""
+    reason = f"Timed out; {InternalError(error_id).message}"
+    return fail_unprocessable_stack(tx, stack_id, reason, context)
 
-    Its jobs are neither cancelled nor rolled back: rows that cannot be processed may be the
-    cause (RULE 11).  The next action plans them anew.
+
+def fail_unprocessable_stack(
+    tx: Transaction, stack_id: str, reason: str, context: TraversalContext
+) -> ProgressResult:
+    """Fail a stack whose rows cannot be processed.
+
+    Its jobs are neither cancelled nor rolled back, which would need the rows (RULE 11).  The
+    next action plans them anew.
     """
     stack = tx.stacks.lock(stack_id)
     if stack is None or not stack.in_progress:
         return ProgressResult(None)
-    reason = f"Timed out; {InternalError(error_id).message}"
     tx.stacks.update(
         stack_id,
         status=Status.FAILED,

@@ -13,6 +13,8 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
+from heat_convergence.common.content_map import parse_content
+from heat_convergence.common.errors import RowsContradict
 from heat_convergence.convergence.model.goal import Goal
 from heat_convergence.template import expression
 
@@ -56,7 +58,7 @@ def common_part(environment: Mapping[str, Json], files: Mapping[str, str]) -> di
 
 def file_hashes_of_common_part(text: str) -> dict[str, str]:
     """Return the files of a stored common part, name → hash."""
-    return dict(json.loads(text)["files"])
+    return dict(_parse_common_part(text)["files"])
 
 
 def with_parameter_values(goal: Goal, load: ContentLoader) -> Goal:
@@ -73,7 +75,7 @@ def restore_full(goal: Goal, load: ContentLoader) -> Goal:
     """Return the goal as it was before ``deduplicate``."""
     if goal.common_part_hash is None:
         return goal
-    shared = json.loads(load([goal.common_part_hash])[goal.common_part_hash])
+    shared = _parse_common_part(load([goal.common_part_hash])[goal.common_part_hash])
     full = with_parameter_values(goal, load)
     return replace(
         full,
@@ -82,6 +84,13 @@ def restore_full(goal: Goal, load: ContentLoader) -> Goal:
         common_part_hash=None,
         content_hashes=(),
     )
+
+
+def _parse_common_part(text: str) -> dict[str, Any]:
+    found = parse_content(text)
+    if isinstance(found, dict) and {"environment", "files"} <= found.keys():
+        return found
+    raise RowsContradict("A stored text is no environment with files")
 
 
 def _put(value: Json, texts: dict[str, str]) -> str:

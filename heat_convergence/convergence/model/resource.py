@@ -218,7 +218,7 @@ class InputResource:
             physical_id=row.physical.id,
             physical_name=row.identity.physical_name,
             attributes=row.physical.attributes,
-            properties=row.physical.properties or {},
+            properties={} if row.physical.properties is None else row.physical.properties,
             data=row.physical.data,
             action=row.state.action,
             status=row.state.status,

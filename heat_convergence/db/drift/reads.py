@@ -14,6 +14,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from heat_convergence.common.unreadable import is_readable
 from heat_convergence.convergence.drift.observation import (
     DRIFTED,
     DriftStatus,
@@ -85,7 +86,9 @@ class DriftPage:
 
 
 def read_drift(row: Any) -> ResourceDrift:
-    """Return the drift of a row with ``DRIFT_COLUMNS``."""
+    """Return the drift of a row with ``DRIFT_COLUMNS``; that of a damaged one is not known."""
+    if not is_readable(*(getattr(row, column.name) for column in DRIFT_COLUMNS)):
+        return ResourceDrift(DriftStatus.UNKNOWN)
     status = row.drift_status
     if status is None:
         return ResourceDrift(observed_at=row.action_observed_at)
@@ -104,7 +107,8 @@ def count_by_status(conn: Connection, of_stack: Stack) -> Mapping[DriftStatus, i
         .where(_of_tree(of_stack))
         .group_by(observation.c.status)
     )
-    return {DriftStatus(status): number for status, number in conn.execute(query)}
+    rows = conn.execute(query)
+    return {DriftStatus(status): number for status, number in rows if is_readable(status)}
 
 
 def summarize(counts: Mapping[DriftStatus, int]) -> DriftStatus:

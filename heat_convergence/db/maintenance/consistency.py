@@ -7,16 +7,19 @@ against ``convergence.invariants``.  Reads only; one statement for each problem.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from heat_convergence.common.errors import RowsContradict
+from heat_convergence.common.unreadable import is_readable
 from heat_convergence.convergence.invariants.transition import StackState
 from heat_convergence.convergence.model.goal_storage import file_hashes_of_common_part
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.stack import Stack
+from heat_convergence.db.maintenance.inconsistency import Inconsistency
+from heat_convergence.db.maintenance.unreadable_rows import find_unreadable_rows
 from heat_convergence.db.reads import stacks
 from heat_convergence.db.repositories.graph import SqlGraphRepository
 from heat_convergence.db.repositories.resources import SqlResourceRepository
@@ -31,17 +34,9 @@ _REPLACE = f"{_UPDATE}; if that does not help, openstack stack resource mark unh
 _NOTHING = "none is needed: they are shown without their values, and deleted with the stack"
 
 
-@dataclass(frozen=True, slots=True)
-class Inconsistency:
-    """A problem of a stack's rows, and its remedy."""
-
-    stack_id: str
-    problem: str
-    remedy: str
-
-
 def find_inconsistencies(conn: Connection) -> Iterator[Inconsistency]:
-    """Return the inconsistencies of all stacks."""
+    """Return the inconsistencies of all stacks; of rows without a stack, with an empty id."""
+    yield from find_unreadable_rows(conn)
     yield from _without_goal(conn)
     yield from _saved_without_goal(conn)
     stored = _Stored(conn)
@@ -53,7 +48,11 @@ def find_inconsistencies(conn: Connection) -> Iterator[Inconsistency]:
 
 
 def load_stack_state(conn: Connection, stack_id: str) -> StackState | None:
-    """Return the stack's rows as the invariants take them; None if it does not exist."""
+    """Return the stack's rows as the invariants take them; None if it does not exist.
+
+    Raises:
+        StoredValueUnreadable: a row cannot be decoded.
+    """
     found: Stack | None = stacks.get(conn, stack_id)
     if found is None:
         return None
@@ -130,6 +129,8 @@ def _without_texts(conn: Connection, stored: _Stored) -> Iterator[Inconsistency]
         stack.c.deleted_at,
     ).outerjoin(stack, stack.c.id == goal.c.stack_id)
     for row in conn.execute(query.order_by(goal.c.stack_id, goal.c.id)):
+        if not is_readable(*row):
+            continue  # ``find_unreadable_rows`` has found it
         problems = list(_lost(conn, row, stored, lists))
         remedy = _of_goal(conn, row) if problems else ""
         yield from (Inconsistency(row.stack_id, problem, remedy) for problem in problems)
@@ -189,11 +190,17 @@ def _files(conn: Connection, row: Any, lists: dict[str, dict[str, str]]) -> list
     if row.common_part_hash is not None:
         if row.common_part_hash not in lists:
             texts = contents.get_contents(conn, [row.common_part_hash])
-            lists[row.common_part_hash] = (
-                file_hashes_of_common_part(texts[row.common_part_hash]) if texts else {}
-            )
+            lists[row.common_part_hash] = _file_hashes(texts.get(row.common_part_hash, ""))
         found.update(lists[row.common_part_hash])
     return sorted(found.items())
+
+
+def _file_hashes(text: str) -> dict[str, str]:
+    """Return the files of a common part; none if ``find_unreadable_rows`` has reported it."""
+    try:
+        return file_hashes_of_common_part(text)
+    except RowsContradict:
+        return {}
 
 
 def _resources_of_deleted(conn: Connection) -> Iterator[Inconsistency]:

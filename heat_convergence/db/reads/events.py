@@ -16,6 +16,8 @@ from heat_convergence.convergence.model.action import Status
 from heat_convergence.convergence.model.event import Event
 from heat_convergence.db.reads.stacks import rows_after
 from heat_convergence.db.statements import value_dedup
+from heat_convergence.db.statements.readable_rows import replace_unreadable
+from heat_convergence.db.statements.stack_rows import NO_TIME
 from heat_convergence.db.tables import event as t
 
 _NARROW = tuple(column for column in t.c if column.name != "properties")
@@ -98,16 +100,8 @@ def _order(at: EventQuery) -> tuple[list[sa.ColumnElement[Any]], bool]:
 
 
 def _from_row(row: Row[Any], properties: Mapping[str, Any] | None) -> Event:
-    return Event(
-        id=row.id,
-        stack_id=row.stack_id,
-        resource_name=row.resource_name,
-        resource_type=row.resource_type,
-        physical_id=row.physical_id,
-        action=row.action,
-        status=Status(row.status),
-        reason=row.reason,
-        created_at=row.created_at,
-        properties=properties,
-        sensitive=row.sensitive,
-    )
+    """Return an event to show: FAILED, with the reason, if its row cannot be decoded."""
+    values, error = replace_unreadable("event", row._fields, row, {"created_at": NO_TIME})
+    if error:
+        values.update(status=Status.FAILED, reason=error)
+    return Event(**{**values, "properties": properties})

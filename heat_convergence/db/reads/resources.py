@@ -14,6 +14,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 
+from heat_convergence.common.unreadable import is_readable, readable_or_empty
 from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.job import DesiredState
 from heat_convergence.convergence.model.json_value import Json
@@ -25,7 +26,9 @@ from heat_convergence.db.drift.reads import (
     read_drift,
 )
 from heat_convergence.db.statements import value_dedup
+from heat_convergence.db.statements.readable_rows import replace_unreadable
 from heat_convergence.db.statements.resource_rows import COLUMNS, from_rows
+from heat_convergence.db.statements.stack_rows import NO_TIME
 from heat_convergence.db.tables import resource as t
 
 _NARROW = (
@@ -45,6 +48,13 @@ _NARROW = (
     t.c.desired,
     *DRIFT_COLUMNS,
 )
+_DRIFT_FIELDS = frozenset(column.name for column in DRIFT_COLUMNS)
+_SUBSTITUTES: Mapping[str, Any] = {
+    "action": Action.INIT,
+    "created_at": NO_TIME,
+    "requires": (),
+    "desired": DesiredState.PRESENT,
+}
 _WIDE = (t.c.definition, t.c.properties, t.c.attributes, t.c.data)
 _FILTERS: Mapping[str, sa.ColumnElement[Any]] = {
     "name": t.c.name,
@@ -78,6 +88,11 @@ class ResourceRow:
     properties: Mapping[str, Json] = field(default_factory=dict)
     attributes: Mapping[str, Json] = field(default_factory=dict)
     data: Mapping[str, Json] = field(default_factory=dict)
+
+    @property
+    def readable(self) -> bool:
+        """True if the last four columns can be decoded."""
+        return is_readable(self.definition, self.properties, self.attributes, self.data)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +160,7 @@ def list_data_by_physical_id(
 ) -> list[Mapping[str, Any]]:
     """Return the data of the tree's resources of that physical id; it reads all of its rows."""
     query = sa.select(t.c.data).where(t.c.root_id == tree_id, t.c.physical_id == physical_id)
-    wide_columns = [{"data": row.data or {}} for row in conn.execute(query)]
+    wide_columns = [{"data": readable_or_empty(row.data)} for row in conn.execute(query)]
     value_dedup.load_shared(conn, wide_columns)
     return [wide["data"] for wide in wide_columns]
 
@@ -166,7 +181,8 @@ def list_requiring(conn: Connection, stack_id: str, name: str) -> list[str]:
     query = sa.select(t.c.name, t.c.requires).where(
         t.c.stack_id == stack_id, t.c.desired == DesiredState.PRESENT
     )
-    return sorted(row.name for row in conn.execute(query) if name in row.requires)
+    rows = [row for row in conn.execute(query) if isinstance(row.requires, tuple)]
+    return sorted(row.name for row in rows if name in row.requires)
 
 
 def _desired_first() -> sa.ColumnElement[int]:
@@ -189,28 +205,21 @@ def _read_wide(row: Row[Any]) -> dict[str, Any]:
         return {}
     return {
         "definition": row.definition,
-        "properties": row.properties or {},
-        "attributes": row.attributes or {},
-        "data": row.data or {},
+        "properties": _or_empty(row.properties),
+        "attributes": _or_empty(row.attributes),
+        "data": _or_empty(row.data),
     }
 
 
+def _or_empty(value: Mapping[str, Json] | None) -> Mapping[str, Json]:
+    return {} if value is None else value
+
+
 def _from_row(row: Row[Any], wide_columns: dict[str, Any]) -> ResourceRow:
-    return ResourceRow(
-        id=row.id,
-        stack_id=row.stack_id,
-        name=row.name,
-        type=row.type,
-        implementation=row.implementation,
-        physical_id=row.physical_id,
-        physical_name=row.physical_name,
-        action=Action(row.action),
-        status=Status(row.status),
-        status_reason=row.status_reason,
-        created_at=row.created_at,
-        updated_at=row.updated_at,
-        requires=tuple(row.requires),
-        desired=DesiredState(row.desired),
-        drift=read_drift(row),
-        **wide_columns,
-    )
+    """Return a resource to show: FAILED, with the reason, if its row cannot be decoded."""
+    own = {name: value for name, value in row._mapping.items() if name not in _DRIFT_FIELDS}
+    values, error = replace_unreadable("resource", tuple(own), tuple(own.values()), _SUBSTITUTES)
+    values.update(wide_columns, drift=read_drift(row))
+    if error:
+        values.update(status=Status.FAILED, status_reason=error)
+    return ResourceRow(**values)

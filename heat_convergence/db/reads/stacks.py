@@ -1,7 +1,8 @@
 """Reads of stacks for the API: by id, by name, in pages, as trees.
 
 Called by the API alone.  Every function is one statement, or two with tags; none grows
-with the number of resources.
+with the number of resources.  A stack whose row cannot be decoded is FAILED, with the reason:
+whoever changes it reads it again under its lock, which raises an error.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from sqlalchemy.engine import Connection
 
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.db.column_types import UtcTime
-from heat_convergence.db.statements.stack_rows import COLUMNS, from_row
+from heat_convergence.db.statements.stack_rows import COLUMNS
+from heat_convergence.db.statements.stack_rows import from_row_for_display as from_row
 from heat_convergence.db.tables import stack as t
 from heat_convergence.db.tables import stack_tag
 

@@ -15,6 +15,7 @@ from heat_convergence.db.encryption.column_encryption import SensitiveValue
 from heat_convergence.db.index_hints import safe_delete
 from heat_convergence.db.repositories.base import SqlRepository
 from heat_convergence.db.statements.contents import get_contents
+from heat_convergence.db.statements.readable_rows import check_row
 from heat_convergence.db.tables import goal as goal_table
 from heat_convergence.db.tables import snapshot
 
@@ -73,4 +74,4 @@ class SqlGoalRepository(SqlRepository, GoalRepository):
 
 
 def _from_row(row: Any) -> Goal:
-    return Goal(**dict(zip(_FIELDS, row, strict=True)))
+    return Goal(**dict(zip(_FIELDS, check_row("goal", _FIELDS, row), strict=True)))

@@ -11,6 +11,7 @@ from heat_convergence.convergence.model.resource import InputResource, Resource
 from heat_convergence.convergence.ports.incarnations import IncarnationRepository
 from heat_convergence.db.repositories.base import SqlRepository
 from heat_convergence.db.statements import value_dedup
+from heat_convergence.db.statements.readable_rows import check_row
 from heat_convergence.db.statements.resource_rows import NARROW_COLUMNS, select_narrow_rows
 from heat_convergence.db.tables import resource
 
@@ -49,12 +50,12 @@ class SqlIncarnationRepository(SqlRepository, IncarnationRepository):
             return inputs
         parameters = {"stacks": sorted(names), "names": every_name}
         rows = [
-            (row[0], dict(zip(_FIELDS, row[1:], strict=True)))
+            (row[0], dict(zip(_FIELDS, check_row("resource", _FIELDS, row[1:]), strict=True)))
             for row in self._connection.execute(_GET_INPUTS, parameters)
         ]
         found = [(stack_id, row) for stack_id, row in rows if row["name"] in names[stack_id]]
         value_dedup.load_shared(self._connection, [row for _stack_id, row in found])
         for stack_id, row in found:
-            row["properties"] = row["properties"] or {}
+            row["properties"] = {} if row["properties"] is None else row["properties"]
             inputs[stack_id][row["name"]] = InputResource(**row)
         return inputs

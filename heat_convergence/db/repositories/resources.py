@@ -20,12 +20,14 @@ from heat_convergence.convergence.ports.resources import ResourceRepository
 from heat_convergence.db.index_hints import force_index, safe_delete
 from heat_convergence.db.repositories.base import SqlRepository
 from heat_convergence.db.statements import value_dedup
+from heat_convergence.db.statements.readable_rows import check_row
 from heat_convergence.db.statements.resource_rows import (
     COLUMNS,
     FIELDS,
     NARROW_COLUMNS,
     STACK_INDEX,
     for_update,
+    from_readable_rows,
     select_by_ids,
     select_narrow_rows,
     select_rows,
@@ -67,11 +69,17 @@ class SqlResourceRepository(SqlRepository, ResourceRepository):
             .order_by(resource.c.id)
         )
         rows = self._connection.execute(for_update(statement))
-        return [_read_planned((*row[:-1], None if row[-1] else {})) for row in rows]
+        checked = (check_row("resource", _PLANNED_FIELDS, row) for row in rows)
+        return [_read_planned((*row[:-1], None if row[-1] else {})) for row in checked]
 
     def get(self, ids: Collection[str]) -> list[Resource]:
         """Return those of the rows that exist, whole, by id."""
         return select_rows(self._connection, _GET, ids=sorted(ids)) if ids else []
+
+    def get_readable(self, ids: Collection[str]) -> list[Resource]:
+        """Return those of the rows that exist and can be decoded, whole, by id."""
+        rows = self._connection.execute(_GET, {"ids": sorted(ids)}) if ids else ()
+        return from_readable_rows(self._connection, rows)
 
     def get_by_stack(self, stack_id: str) -> list[Resource]:
         """Return the stack's rows, whole, by id."""

@@ -17,7 +17,12 @@ from heat_convergence.convergence.ports.snapshots import SnapshotColumns, Snapsh
 from heat_convergence.db.encryption.column_encryption import SensitiveValue
 from heat_convergence.db.index_hints import safe_delete
 from heat_convergence.db.repositories.base import SqlRepository
-from heat_convergence.db.statements.snapshot_rows import COLUMNS, FIELDS, from_row
+from heat_convergence.db.statements.snapshot_rows import (
+    COLUMNS,
+    FIELDS,
+    from_row,
+    from_row_for_display,
+)
 from heat_convergence.db.tables import snapshot as snapshot_table
 
 
@@ -38,10 +43,10 @@ class SqlSnapshotRepository(SqlRepository, SnapshotRepository):
         return None if row is None else from_row(row)
 
     def list_by_stack(self, stack_id: str) -> list[Snapshot]:
-        """Return the stack's snapshots, the newest first."""
+        """Return the stack's snapshots, the newest first, to be shown."""
         statement = sa.select(*COLUMNS).where(snapshot_table.c.stack_id == stack_id)
         rows = self._connection.execute(statement.order_by(snapshot_table.c.id.desc()))
-        return [from_row(row) for row in rows]
+        return [from_row_for_display(row) for row in rows]
 
     def count(self, stack_id: str) -> int:
         """Return how many snapshots the stack has."""

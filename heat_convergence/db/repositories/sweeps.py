@@ -23,6 +23,7 @@ from heat_convergence.db.connection.database import Database
 from heat_convergence.db.index_hints import force_index
 from heat_convergence.db.repositories.resources import SqlResourceRepository
 from heat_convergence.db.statements import snapshot_rows
+from heat_convergence.db.statements.readable_rows import read_each
 from heat_convergence.db.statements.resource_rows import lock_matching, update_rows
 from heat_convergence.db.tables import resource, snapshot, stack
 
@@ -61,7 +62,7 @@ class SqlSweepRepository(SweepRepository):
             oldest = _oldest(connection, due, resource.c.observe_at, limit)
             ids = [row.id for row in lock_matching(connection, oldest, due)]
             update_rows(connection, ids, postpone_observation(until).values)
-            return SqlResourceRepository(connection).get(ids)
+            return SqlResourceRepository(connection).get_readable(ids)
 
     def take_snapshots_to_delete(
         self, now: datetime, until: datetime, limit: int
@@ -157,9 +158,9 @@ def _take_snapshots(
         return []
     columns = snapshot_rows.COLUMNS
     selected = sa.select(*columns).where(snapshot.c.id.in_(ids), due).order_by(snapshot.c.id)
-    rows = connection.execute(force_index(selected, snapshot).with_for_update(skip_locked=True))
-    found = [snapshot_rows.from_row(row) for row in rows]
-    taken = [row.id for row in found]
+    locked = force_index(selected, snapshot).with_for_update(skip_locked=True)
+    rows = connection.execute(locked).all()
+    taken = [row.id for row in rows]
     postponed = force_index(snapshot.update().where(snapshot.c.id.in_(taken)), snapshot)
     connection.execute(postponed.values(delete_at=until))
-    return found
+    return read_each(rows, snapshot_rows.from_row)

@@ -41,11 +41,12 @@ def put_contents(connection: Connection, contents: Mapping[str, str]) -> None:
 
 
 def get_contents(connection: Connection, hashes: Collection[str]) -> ContentMap:
-    """Return those of the texts that are stored, by hash."""
+    """Return those of the texts that are stored and can be decrypted, by hash."""
     if not hashes:
         return ContentMap()
     statement = sa.select(content.c.hash, content.c.body).where(content.c.hash.in_(sorted(hashes)))
-    return ContentMap((row.hash, row.body) for row in connection.execute(statement))
+    rows = connection.execute(statement)
+    return ContentMap((row.hash, row.body) for row in rows if isinstance(row.body, str))
 
 
 def _insert_or_keep(dialect: str) -> Any:

@@ -14,16 +14,19 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from heat_convergence.common.unreadable import require_readable
 from heat_convergence.db.encryption.column_encryption import SensitiveValue
+from heat_convergence.db.statements.readable_rows import check_row, read_each
 from heat_convergence.db.tables import snapshot, stack, stack_credential
 
 t = stack_credential
+_COLUMNS = (t.c.stack_id, t.c.body)
 
 
 def get(connection: Connection, stack_id: str) -> Mapping[str, Any] | None:
     """Return the credential of the tree of that root, as ``Credential.dump`` made it."""
-    found = connection.execute(sa.select(t.c.body).where(t.c.stack_id == stack_id)).first()
-    return None if found is None else found.body
+    found = connection.execute(sa.select(*_COLUMNS).where(t.c.stack_id == stack_id)).first()
+    return None if found is None else _read(found)[1]
 
 
 def upsert(connection: Connection, stack_id: str, body: Mapping[str, Any], now: datetime) -> None:
@@ -80,10 +83,17 @@ def list_orphaned(
     saved = sa.exists().where(snapshot.c.stack_id == stack.c.id, snapshot.c.delete_at.is_not(None))
     never = sa.and_(stack.c.id.is_(None), t.c.created_at < before)
     statement = (
-        sa.select(t.c.stack_id, t.c.body)
+        sa.select(*_COLUMNS)
         .outerjoin(stack, stack.c.id == t.c.stack_id)
         .where(sa.or_(sa.and_(stack.c.deleted_at.is_not(None), ~saved), never))
         .order_by(t.c.stack_id)
         .limit(limit)
     )
-    return [(row.stack_id, row.body) for row in connection.execute(statement)]
+    return read_each(connection.execute(statement), _read)
+
+
+def _read(row: Any) -> tuple[str, Mapping[str, Any]]:
+    """Return (stack id, credential)."""
+    stack_id, body = check_row(t.name, ("stack_id", "body"), row)
+    require_readable(body)
+    return stack_id, body

@@ -19,12 +19,13 @@ from heat_convergence.convergence.model.resource_columns import WIDE_COLUMNS, wi
 from heat_convergence.db.encryption.column_encryption import SensitiveValue
 from heat_convergence.db.index_hints import force_index
 from heat_convergence.db.statements import value_dedup
+from heat_convergence.db.statements.readable_rows import check_row, read_each
 from heat_convergence.db.tables import resource
 
 FIELDS = tuple(resource_columns.COLUMNS)
 COLUMNS = tuple(resource.c[name] for name in FIELDS)
 _NARROW_FIELDS = tuple(name for name in FIELDS if name not in WIDE_COLUMNS)
-from_narrow_row = resource_columns.build_reader(_NARROW_FIELDS, WIDE_COLUMNS)
+_read_narrow = resource_columns.build_reader(_NARROW_FIELDS, WIDE_COLUMNS)
 NARROW_COLUMNS = tuple(resource.c[name] for name in _NARROW_FIELDS)
 
 # What runs for every job is built once: building it takes longer than running it.
@@ -41,8 +42,29 @@ STACK_INDEX = "ix_resource_stack_id_id"
 
 
 def from_rows(connection: Connection, rows: Iterable[Any]) -> list[Resource]:
-    """Return resources from rows of ``select(*COLUMNS)``."""
-    found = [resource_columns.from_values(row) for row in rows]
+    """Return resources of one stack from rows of ``select(*COLUMNS)``.
+
+    Raises:
+        StoredValueUnreadable: a value of a row cannot be decoded.
+    """
+    return _with_shared(connection, [_from_row(row) for row in rows])
+
+
+def from_readable_rows(connection: Connection, rows: Iterable[Any]) -> list[Resource]:
+    """Return resources of several stacks; rows that cannot be decoded are set aside."""
+    return _with_shared(connection, read_each(rows, _from_row))
+
+
+def _from_row(row: Any) -> Resource:
+    return resource_columns.from_values(check_row("resource", FIELDS, row))
+
+
+def from_narrow_row(row: Any) -> Resource:
+    """Return a resource from a row of ``select(*NARROW_COLUMNS)``."""
+    return _read_narrow(check_row("resource", _NARROW_FIELDS, row))
+
+
+def _with_shared(connection: Connection, found: list[Resource]) -> list[Resource]:
     deduplicated = {
         row.id: {"properties": row.physical.properties, "attributes": row.physical.attributes}
         for row in found

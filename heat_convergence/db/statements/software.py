@@ -15,7 +15,9 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from heat_convergence.common.unreadable import require_readable
 from heat_convergence.db.encryption.column_encryption import SensitiveValue
+from heat_convergence.db.statements.readable_rows import check_row, read_each
 from heat_convergence.db.tables import resource as resources
 from heat_convergence.db.tables import software_config as configs
 from heat_convergence.db.tables import software_deployment as deployments
@@ -91,7 +93,7 @@ def insert_config(conn: Connection, new: SoftwareConfigRow) -> None:
 def get_config(conn: Connection, config_id: str) -> SoftwareConfigRow | None:
     """Return a configuration with its body; None if there is none."""
     row = conn.execute(sa.select(*_CONFIG_COLUMNS).where(configs.c.id == config_id)).first()
-    return None if row is None else SoftwareConfigRow(**row._mapping)
+    return None if row is None else _config_from_row(row)
 
 
 def list_configs(
@@ -115,7 +117,7 @@ def list_configs(
         same = sa.and_(configs.c.created_at == marked.created_at, configs.c.id < marked.id)
         query = query.where(sa.or_(earlier, same))
     rows = conn.execute(query if limit is None else query.limit(limit))
-    return [SoftwareConfigRow(**row._mapping, body={}) for row in rows]
+    return read_each(rows, _config_from_row)
 
 
 def count_configs(conn: Connection, project_id: str) -> int:
@@ -148,7 +150,7 @@ def get_deployment(conn: Connection, deployment_id: str) -> SoftwareDeploymentRo
     """Return a deployment; None if there is none."""
     query = sa.select(*_DEPLOYMENT_COLUMNS).where(deployments.c.id == deployment_id)
     row = conn.execute(query).first()
-    return None if row is None else SoftwareDeploymentRow(**row._mapping)
+    return None if row is None else _deployment_from_row(row)
 
 
 def is_stack_user_project(conn: Connection, project_id: str, user_project_id: str) -> bool:
@@ -163,17 +165,20 @@ def is_stack_user_project(conn: Connection, project_id: str, user_project_id: st
 def list_deployments(
     conn: Connection, project_id: str, server_id: str | None = None
 ) -> list[SoftwareDeploymentRow]:
-    """Return deployments that the project, or users in it, may see, the oldest first."""
+    """Return deployments that the project, or users in it, may see, the oldest first.
+
+    Those that cannot be decoded are left out.
+    """
     query = sa.select(*_DEPLOYMENT_COLUMNS).where(_visible(project_id)).order_by(deployments.c.id)
     if server_id is not None:
         query = query.where(deployments.c.server_id == server_id)
-    return [SoftwareDeploymentRow(**row._mapping) for row in conn.execute(query)]
+    return read_each(conn.execute(query), _whole_deployment)
 
 
 def list_server_configs(
     conn: Connection, project_id: str, server_id: str
 ) -> list[SoftwareConfigRow]:
-    """Return the configurations deployed to a server, by name."""
+    """Return the configurations deployed to a server, by name; the readable ones."""
     query = (
         sa.select(*_CONFIG_COLUMNS)
         .join(deployments, deployments.c.config_id == configs.c.id)
@@ -184,7 +189,7 @@ def list_server_configs(
         )
         .order_by(configs.c.name, deployments.c.id)
     )
-    return [SoftwareConfigRow(**row._mapping) for row in conn.execute(query)]
+    return read_each(conn.execute(query), _whole_config)
 
 
 def count_deployments(conn: Connection, project_id: str) -> int:
@@ -214,3 +219,25 @@ def _with_encryption(values: Mapping[str, Any]) -> dict[str, Any]:
         name: SensitiveValue(values[name]) for name in _ENCRYPTED if values.get(name) is not None
     }
     return {**values, **encrypted}
+
+
+def _config_from_row(row: Any) -> SoftwareConfigRow:
+    checked = check_row(configs.name, row._fields, row)
+    return SoftwareConfigRow(**{"body": {}, **dict(zip(row._fields, checked, strict=True))})
+
+
+def _deployment_from_row(row: Any) -> SoftwareDeploymentRow:
+    checked = check_row(deployments.name, row._fields, row)
+    return SoftwareDeploymentRow(**dict(zip(row._fields, checked, strict=True)))
+
+
+def _whole_config(row: Any) -> SoftwareConfigRow:
+    found = _config_from_row(row)
+    require_readable(found.body)
+    return found
+
+
+def _whole_deployment(row: Any) -> SoftwareDeploymentRow:
+    found = _deployment_from_row(row)
+    require_readable(found.input_values, found.output_values)
+    return found

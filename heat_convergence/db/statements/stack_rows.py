@@ -5,16 +5,35 @@ Called by the repositories and by the API's reads.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
+from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.stack import Stack
+from heat_convergence.db.statements.readable_rows import check_row, replace_unreadable
 from heat_convergence.db.tables import stack
 
 FIELDS = tuple(name for name in Stack.__slots__ if name != "tags")
 COLUMNS = tuple(stack.c[name] for name in FIELDS)
+NO_TIME = datetime(1970, 1, 1, tzinfo=UTC)
+SUBSTITUTES: Mapping[str, Any] = {
+    "action": Action.INIT,
+    "status": Status.FAILED,
+    "created_at": NO_TIME,
+}
+"""What a row for display has instead of values that cannot be decoded."""
 
 
 def from_row(row: Any, tags: Sequence[str] = ()) -> Stack:
     """Return a stack from a row of ``select(*COLUMNS)``."""
-    return Stack(**dict(zip(FIELDS, row, strict=True)), tags=tuple(tags))
+    values = zip(FIELDS, check_row("stack", FIELDS, row), strict=True)
+    return Stack(**dict(values), tags=tuple(tags))
+
+
+def from_row_for_display(row: Any) -> Stack:
+    """Return a stack to show: FAILED, with the reason, if its row cannot be decoded."""
+    values, error = replace_unreadable("stack", FIELDS, row, SUBSTITUTES)
+    if error:
+        values.update(status=Status.FAILED, status_reason=error)
+    return Stack(**values)

@@ -17,6 +17,7 @@ from sqlalchemy.engine import Connection
 
 from heat_convergence.common.content_map import ContentMap
 from heat_convergence.common.errors import RowsContradict
+from heat_convergence.common.unreadable import readable_or_empty
 from heat_convergence.db.encryption.column_encryption import ENCRYPTED_PREFIX
 from heat_convergence.db.statements import contents
 from heat_convergence.db.tables import event, resource
@@ -38,14 +39,14 @@ def store_shared(connection: Connection, rows: Sequence[ColumnValues]) -> None:
     texts: dict[str, str] = {}
     for row in rows:
         for name in DEDUPLICATED_COLUMNS:
-            if row.get(name):
+            if readable_or_empty(row.get(name)):
                 row[name] = _deduplicate(row[name], texts)
     contents.put_contents(connection, texts)
 
 
 def has_references(*values: Mapping[str, Json] | None) -> bool:
     """Return whether one of the stored values refers to contents."""
-    return any(_MARK in value for value in values if value)
+    return any(_MARK in readable_or_empty(value) for value in values)
 
 
 def load_shared(connection: Connection, rows: Sequence[ColumnValues]) -> None:
@@ -85,7 +86,7 @@ def find_content_references(connection: Connection) -> Iterator[ContentReference
             columns = (table.c.stack_id, label.label("name"), table.c[name].label("value"))
             query = sa.select(*columns).where(marked)
             for row in connection.execute(query.execution_options(yield_per=1000)):
-                if _MARK in row.value:
+                if has_references(row.value):
                     yield ContentReference(row.stack_id, row.name, frozenset(_hashes([row.value])))
 
 

@@ -59,7 +59,7 @@ def build_context(
         type=row.identity.type,
         physical_name=row.identity.physical_name,
         physical_id=row.physical.id,
-        properties=(row.physical.properties or {})
+        properties=({} if row.physical.properties is None else row.physical.properties)
         if inputs.properties is None
         else inputs.properties,
         attributes=row.physical.attributes,

@@ -155,8 +155,9 @@ def test_log_of_a_lost_goal_names_the_remedy(
     broken: InconsistentStack, caplog: pytest.LogCaptureFixture
 ) -> None:
     broken.change("DELETE FROM goal")
+    shown = broken.send("GET", "").json["stack"]
+    assert "heat-convergence-manage stack check" in shown["stack_status_reason"]
     for method, subpath, body in (
-        ("GET", "", None),
         ("GET", "/template", None),
         ("PATCH", "", {"tags": "x"}),
     ):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import sqlalchemy as sa
 
-from heat_convergence.common.errors import InvalidEncryptionKey
+from heat_convergence.common.unreadable import StoredValueUnreadable
 from heat_convergence.db.column_types import JsonText
 from heat_convergence.db.connection.database import database_from_url
 from heat_convergence.db.encryption.column_encryption import (
@@ -55,11 +55,12 @@ def test_new_key_decrypts_values_of_old_key(database):
     assert read_value(database) == SECRET
 
 
-def test_wrong_key_raises_invalid_encryption_key(database):
+def test_value_of_another_key_raises_when_it_is_used(database):
     insert_value(database, SensitiveValue(SECRET))
     attach_keyring(database.engine, Keyring(["another"]))
-    with pytest.raises(InvalidEncryptionKey, match="another auth_encryption_key"):
-        read_value(database)
+    found = read_value(database)
+    with pytest.raises(StoredValueUnreadable, match="another auth_encryption_key"):
+        found["password"]
 
 
 def test_sensitive_value_needs_a_key(database):

@@ -102,17 +102,19 @@ class ResourcesController(Controller):
             users = resources.list_requiring(conn, stack.id, row.name)
             nested = stacks.list_children(conn, [stack.id]).get((stack.id, row.name))
             nested_attributes: Mapping[str, Json] = {}
-            if extra and nested is not None:
+            if extra and nested is not None and row.readable:
                 nested_attributes = read_nested_attributes(conn, self.services, row, nested, extra)
-            if detail is not None:
+            if detail is not None and row.readable:
                 texts = contents.get_contents(conn, collect_definition_hashes(row.definition))
         shown = view.format_resource(
             row, stack, request.base_url, required_by=users, nested_stack=nested
         )
-        if detail is not None:
-            shown["definition"] = format_definition(row.definition, texts)
         shows_secrets = may_read_secrets(request, self._enforcer)
         reader = self._attribute_reader(stack, shows_secrets=shows_secrets)
+        if not row.readable:
+            return json_response({"resource": shown | _detail(reader, row, ())})
+        if detail is not None:
+            shown["definition"] = format_definition(row.definition, texts)
         with live_read_limit():
             reader = replace(reader, live=LiveAttributeReader(stack, self.services))
             details = _detail(reader, row, extra)
@@ -226,6 +228,8 @@ class ResourcesController(Controller):
 
 
 def _detail(reader: AttributeReader, row: ResourceRow, extra: Sequence[str]) -> dict[str, Json]:
+    if not row.readable:  # its status and its reason say so
+        return {"description": "", "attributes": {}}
     return {
         "description": row.definition.get("description", ""),
         "attributes": reader.read_attributes(row, extra),

@@ -6,6 +6,8 @@ the number of resources.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 from urllib.parse import urlencode
 
@@ -20,7 +22,9 @@ from heat_convergence.api.services import ApiServices
 from heat_convergence.api.views import stacks as view
 from heat_convergence.api.views.links import make_link, stacks_url
 from heat_convergence.common.errors import HTTPBadRequest, RowsContradict
+from heat_convergence.common.unreadable import require_readable
 from heat_convergence.convergence.model.goal import Goal
+from heat_convergence.convergence.model.resource import InputResource
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.db.drift import reads as drift_reads
 from heat_convergence.db.reads import stacks
@@ -75,16 +79,11 @@ class StackReadsController(Controller):
         )
         with self.database.read() as conn:
             stack = get_stack(conn, request, stack_name, stack_id)
-            goal = SqlGoalRepository(conn).get_with_parameters(stack.goal_id)
-            if goal is None:
-                raise RowsContradict(f"Stack {stack.id} has no goal {stack.goal_id}")
             resolve = resolve and stack.deleted_at is None
-            names = (
-                goal_view.resources_read_by_outputs(goal, self.services.functions)
-                if resolve
-                else ()
-            )
-            rows = SqlIncarnationRepository(conn).get_inputs(stack.id, names)
+            try:
+                goal, rows = self._load(conn, stack, with_inputs=resolve)
+            except RowsContradict as error:  # RULE 11: the rest of the stack can be shown
+                return json_response({"stack": self._shown_without_goal(request, stack, error)})
             drift_counts = drift_reads.count_by_status(conn, stack)
         shown = self._shown(request, stack, goal)
         shown["drift_status"] = str(drift_reads.summarize(drift_counts))
@@ -92,6 +91,19 @@ class StackReadsController(Controller):
             reader = OutputResolver(stack, rows, self.services)
             shown["outputs"] = reader.resolve_all(goal_view.output_definitions(goal))
         return json_response({"stack": shown})
+
+    def _load(
+        self, conn: Any, stack: Stack, *, with_inputs: bool
+    ) -> tuple[Goal, Mapping[str, InputResource]]:
+        """Return the goal of a stack, and the resources that its outputs read."""
+        goal = SqlGoalRepository(conn).get_with_parameters(stack.goal_id)
+        if goal is None:
+            raise RowsContradict(f"Stack {stack.id} has no goal {stack.goal_id}")
+        require_readable(goal.outputs)
+        if not with_inputs:
+            return goal, {}
+        names = goal_view.resources_read_by_outputs(goal, self.services.functions)
+        return goal, SqlIncarnationRepository(conn).get_inputs(stack.id, names)
 
     def template(self, request: ApiRequest, stack_name: str, stack_id: str) -> webob.Response:
         """Show the template of a stack."""
@@ -134,6 +146,14 @@ class StackReadsController(Controller):
             description=goal.description,
             parameters=goal.parameters,
         )
+        return shown | view.format_stack_status(stack)
+
+    @staticmethod
+    def _shown_without_goal(
+        request: ApiRequest, stack: Stack, error: RowsContradict
+    ) -> dict[str, Json]:
+        stack = replace(stack, status_reason=str(error))
+        shown = view.format_stack(stack, request.base_url, description="", parameters={})
         return shown | view.format_stack_status(stack)
 
     @staticmethod
