@@ -1,4 +1,4 @@
-"""What users' patterns and expressions may leave in the caches of a process."""
+"""The caches of a process keep little of what users send as patterns and expressions."""
 
 from __future__ import annotations
 
