@@ -18,7 +18,7 @@ from sqlalchemy.types import TypeDecorator, TypeEngine
 
 from heat_convergence.common.errors import InvalidEncryptionKey
 from heat_convergence.common.sanitization import sanitize_text
-from heat_convergence.common.unreadable import UnreadableMap, UnreadableValue
+from heat_convergence.common.stored_values import UnreadableMap, UnreadableValue
 from heat_convergence.db.encryption.column_encryption import (
     ENCRYPTED_PREFIX,
     SensitiveValue,

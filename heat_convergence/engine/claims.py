@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from heat_convergence.common.unreadable import readable_or_empty
+from heat_convergence.common.stored_values import readable_or_empty
 from heat_convergence.convergence.lifecycle.context import Report, TraversalContext
 from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.resource_columns import ResourceColumns

@@ -18,7 +18,7 @@ from heat_convergence.common.errors import (
     ResourceGone,
     Retry,
 )
-from heat_convergence.common.unreadable import readable_or_empty
+from heat_convergence.common.stored_values import readable_or_empty
 from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.job import ObservedState, Verb
 from heat_convergence.convergence.planning.job_steps import JobStep, MissingResourceEffect

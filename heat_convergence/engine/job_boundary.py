@@ -23,7 +23,7 @@ from heat_convergence.common.errors import (
     ResourceFailure,
     StorageRefused,
 )
-from heat_convergence.common.unreadable import StoredValueUnreadable
+from heat_convergence.common.stored_values import StoredValueUnreadable
 from heat_convergence.convergence.lifecycle.dispatch import OutgoingMessage, Recipient
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.engine.execution import Outcome

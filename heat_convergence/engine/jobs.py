@@ -19,7 +19,7 @@ from heat_convergence.common.errors import (
     StackValidationFailed,
     TemplateOutputError,
 )
-from heat_convergence.common.unreadable import is_readable, readable_or_empty, require_readable
+from heat_convergence.common.stored_values import is_readable, readable_or_empty, require_readable
 from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.job import DesiredState, Verb
 from heat_convergence.convergence.model.resource import InputResource, Resource

@@ -12,7 +12,7 @@ from datetime import timedelta
 from typing import Any
 
 from heat_convergence.common.errors import Error, ServiceRejection, TemporaryFailure
-from heat_convergence.common.unreadable import readable_or_empty
+from heat_convergence.common.stored_values import readable_or_empty
 from heat_convergence.convergence.lifecycle.context import Report, TraversalContext
 from heat_convergence.convergence.model import job_transitions
 from heat_convergence.convergence.model.action import Action

@@ -16,8 +16,8 @@ from functools import partial
 from typing import Protocol
 
 from heat_convergence.common.errors import InternalError, Unavailable
+from heat_convergence.common.stored_values import StoredValueUnreadable
 from heat_convergence.common.transactions import retry_transaction
-from heat_convergence.common.unreadable import StoredValueUnreadable
 from heat_convergence.convergence.lifecycle import rollback
 from heat_convergence.convergence.lifecycle.context import TraversalContext
 from heat_convergence.convergence.lifecycle.dispatch import send_messages

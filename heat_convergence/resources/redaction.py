@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from heat_convergence.common.unreadable import readable_or_empty
+from heat_convergence.common.stored_values import readable_or_empty
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.db.reads.resources import ResourceRow
 from heat_convergence.resources.protocol.resource_type import ResourceType

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from heat_convergence.common.content_map import parse_content
+from heat_convergence.common.stored_values import parse_content
 
 Json = Any  # plain JSON
 Value = Any  # JSON with expressions in it

@@ -12,8 +12,8 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 
 from heat_convergence.common.clock import utc_now
+from heat_convergence.common.stored_values import StoredValueUnreadable
 from heat_convergence.common.transactions import retry_transaction
-from heat_convergence.common.unreadable import StoredValueUnreadable
 from heat_convergence.convergence.invariants.checker import find_violations
 from heat_convergence.convergence.invariants.transition import Transition
 from heat_convergence.db.connection.database import Database

@@ -14,7 +14,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from heat_convergence.common.unreadable import is_readable
+from heat_convergence.common.stored_values import is_readable
 from heat_convergence.convergence.drift.observation import (
     DRIFTED,
     DriftStatus,

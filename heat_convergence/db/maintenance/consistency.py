@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from heat_convergence.common.errors import RowsContradict
-from heat_convergence.common.unreadable import is_readable
+from heat_convergence.common.stored_values import is_readable
 from heat_convergence.convergence.invariants.transition import StackState
 from heat_convergence.convergence.model.goal_storage import file_hashes_of_common_part
 from heat_convergence.convergence.model.resource import Resource

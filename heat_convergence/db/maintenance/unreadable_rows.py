@@ -14,7 +14,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from heat_convergence.common.unreadable import UnreadableValue
+from heat_convergence.common.stored_values import UnreadableValue
 from heat_convergence.db.column_types import EncryptedText, EnumText, JsonText, NameList, UtcTime
 from heat_convergence.db.encryption.column_encryption import ENCRYPTED_PREFIX
 from heat_convergence.db.maintenance.inconsistency import Inconsistency

@@ -14,7 +14,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 
-from heat_convergence.common.unreadable import is_readable, readable_or_empty
+from heat_convergence.common.stored_values import is_readable, readable_or_empty
 from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.job import DesiredState
 from heat_convergence.convergence.model.json_value import Json

@@ -13,7 +13,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from heat_convergence.common.content_map import ContentMap
+from heat_convergence.common.stored_values import ContentMap
 from heat_convergence.db.index_hints import force_index
 from heat_convergence.db.tables import content
 

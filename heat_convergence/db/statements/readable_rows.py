@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from heat_convergence.common.error_log import ErrorLog
-from heat_convergence.common.unreadable import (
+from heat_convergence.common.stored_values import (
     StoredValueUnreadable,
     UnreadableMap,
     UnreadableValue,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from heat_convergence.common.unreadable import is_readable
+from heat_convergence.common.stored_values import is_readable
 from heat_convergence.convergence.model.action import Status
 from heat_convergence.convergence.model.snapshot import Snapshot
 from heat_convergence.db.statements.readable_rows import check_row, replace_unreadable

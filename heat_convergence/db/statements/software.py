@@ -15,7 +15,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from heat_convergence.common.unreadable import require_readable
+from heat_convergence.common.stored_values import require_readable
 from heat_convergence.db.encryption.column_encryption import SensitiveValue
 from heat_convergence.db.statements.readable_rows import check_row, read_each
 from heat_convergence.db.tables import resource as resources

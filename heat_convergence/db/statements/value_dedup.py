@@ -15,9 +15,8 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from heat_convergence.common.content_map import ContentMap
 from heat_convergence.common.errors import RowsContradict
-from heat_convergence.common.unreadable import readable_or_empty
+from heat_convergence.common.stored_values import ContentMap, readable_or_empty
 from heat_convergence.db.encryption.column_encryption import ENCRYPTED_PREFIX
 from heat_convergence.db.statements import contents
 from heat_convergence.db.tables import event, resource

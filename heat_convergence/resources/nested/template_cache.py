@@ -15,8 +15,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from heat_convergence.common.content_map import ContentMap
 from heat_convergence.common.errors import Error, StackValidationFailed
+from heat_convergence.common.stored_values import ContentMap
 from heat_convergence.template.diagnostics import did_you_mean
 from heat_convergence.template.environment.resource_registry import is_template_name
 from heat_convergence.template.limits import DEFAULT_LIMITS, TemplateLimits

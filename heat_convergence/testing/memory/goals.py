@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from heat_convergence.common.content_map import ContentMap
+from heat_convergence.common.stored_values import ContentMap
 from heat_convergence.convergence.model.goal import Goal
 from heat_convergence.convergence.model.goal_storage import restore_full
 from heat_convergence.convergence.ports.contents import ContentRepository

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import sqlalchemy as sa
 
-from heat_convergence.common.unreadable import StoredValueUnreadable
+from heat_convergence.common.stored_values import StoredValueUnreadable
 from heat_convergence.db.column_types import JsonText
 from heat_convergence.db.connection.database import database_from_url
 from heat_convergence.db.encryption.column_encryption import (

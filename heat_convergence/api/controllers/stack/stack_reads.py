@@ -22,7 +22,7 @@ from heat_convergence.api.services import ApiServices
 from heat_convergence.api.views import stacks as view
 from heat_convergence.api.views.links import make_link, stacks_url
 from heat_convergence.common.errors import HTTPBadRequest, RowsContradict
-from heat_convergence.common.unreadable import require_readable
+from heat_convergence.common.stored_values import require_readable
 from heat_convergence.convergence.model.goal import Goal
 from heat_convergence.convergence.model.resource import InputResource
 from heat_convergence.convergence.model.stack import Stack

@@ -1,15 +1,36 @@
-"""Stored values that cannot be decoded: they raise an error when they are used (RULE 11).
+"""Stored values and texts that are missing or cannot be decoded (RULE 11).
 
-A statement that reads many rows goes on with the others. Made by the column types, told by the
-readers of rows where they are stored, and used by everybody who reads such a row.
+They raise an error of this service, which names the remedy, when they are used, not when they are
+read: a statement that reads many rows goes on with the others. Made by the column types and the
+stores, told by the readers of rows where they are stored.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from typing import Any, NoReturn
 
 from heat_convergence.common.errors import RowsContradict
+
+
+class ContentMap(dict[str, str]):
+    """A mapping of content hash to text."""
+
+    def __missing__(self, key: str) -> NoReturn:
+        raise RowsContradict(f"The text {key} is not stored any more, or cannot be decrypted")
+
+
+def parse_content(text: str) -> Any:
+    """Return the value of a text that was stored as JSON; None of an empty one.
+
+    Raises:
+        RowsContradict: The text was changed or damaged.
+    """
+    try:
+        return json.loads(text or "null")
+    except (ValueError, RecursionError) as error:
+        raise RowsContradict("A stored text is no valid JSON") from error
 
 
 class StoredValueUnreadable(RowsContradict):
