@@ -87,7 +87,7 @@ class TemplateLimits:
     yaql_max_steps: int = 400_000
     yaql_max_expression_size: int = 65_536
     yaql_max_seconds: float = 1.0
-    yaql_max_wall_seconds: float = 60.0
+    yaql_max_wall_seconds: float = 1.5
     yaql_runner: YaqlRunner | None = field(default=None, compare=False)
     regex_timeout_s: float = 0.2
 

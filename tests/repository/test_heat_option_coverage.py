@@ -27,6 +27,7 @@ DIFFERENT_DEFAULTS = {
     ("DEFAULT", "environment_dir"),
     ("DEFAULT", "host"),
     ("database", "max_pool_size"),
+    ("revision", "heat_revision"),
 }
 
 

@@ -123,7 +123,9 @@ def run_api(arguments: Sequence[str]) -> int:
         conf,
         options.workers,
         lambda components: ApiWorker(components, listener),
-        metrics=MetricsEndpoint(open_metrics_socket(conf, "api")),
+        metrics=MetricsEndpoint(
+            open_metrics_socket(conf.metrics.bind_host, conf.metrics.api_port)
+        ),
     )
 
 

@@ -118,7 +118,9 @@ def run_engine(arguments: Sequence[str]) -> int:
     """Run the engine daemon with the arguments of its command line."""
     conf = config.load_config(arguments, prog="heat-convergence-engine")
     check_configuration(conf, DAEMON_MODULES)
-    endpoint = MetricsEndpoint(open_metrics_socket(conf, "engine"))
+    endpoint = MetricsEndpoint(
+        open_metrics_socket(conf.metrics.bind_host, conf.metrics.engine_port)
+    )
     return run_daemon(conf, conf.num_engine_workers, EngineWorker, metrics=endpoint)
 
 
@@ -127,7 +129,7 @@ def run_observer(arguments: Sequence[str]) -> int:
     conf = config.load_config(arguments, prog="heat-convergence-observer")
     check_configuration(conf, DAEMON_MODULES)
     endpoint = MetricsEndpoint(
-        open_metrics_socket(conf, "observer"),
+        open_metrics_socket(conf.metrics.bind_host, conf.metrics.observer_port),
         [lambda components: DatabaseCollector(components.database, components.clock)],
     )
     return run_daemon(conf, conf.observer.workers, ObserverWorker, metrics=endpoint)

@@ -16,7 +16,6 @@ from socketserver import ThreadingMixIn
 from typing import Any
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 
-from oslo_config import cfg
 from prometheus_client import REGISTRY, CollectorRegistry, make_wsgi_app, multiprocess
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
@@ -31,16 +30,15 @@ _BACKLOG = 16
 _library: Any = multiprocess  # it has no types
 
 
-def open_metrics_socket(conf: cfg.ConfigOpts, daemon: str) -> socket.socket | None:
+def open_metrics_socket(host: str, port: int) -> socket.socket | None:
     """Return the listening socket of the metrics of a daemon, or None.
 
     A port that is in use is logged: the daemon goes on without the endpoint.
 
     Args:
-        conf: The configuration.
-        daemon: ``api``, ``engine`` or ``observer``.
+        host: The address, ``[metrics] bind_host``.
+        port: The daemon's port; 0 for no endpoint.
     """
-    host, port = conf.metrics.bind_host, conf.metrics[f"{daemon}_port"]
     if port == 0:
         return None
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -52,8 +50,8 @@ def open_metrics_socket(conf: cfg.ConfigOpts, daemon: str) -> socket.socket | No
     if problem:
         LOG.warning(
             "metrics not served: address=%(address)s port=%(port)s error=%(error)s;"
-            " set [metrics] %(option)s to a free port, or to 0",
-            {"address": host, "port": port, "error": problem, "option": f"{daemon}_port"},
+            " set the daemon's port of [metrics] to a free one, or to 0",
+            {"address": host, "port": port, "error": problem},
         )
         return None
     # Several processes are told of a connection, and one gets it.

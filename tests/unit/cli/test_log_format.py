@@ -69,7 +69,7 @@ def test_documented_texts_are_those_of_the_code() -> None:
 
 @pytest.mark.parametrize("request_id", [REQUEST_ID, "req-another"])
 def test_threads_of_an_executor_log_with_the_request_of_the_submitter(request_id: str) -> None:
-    with ContextExecutor(1) as executor:
+    with ContextExecutor(1, "verb") as executor:
         for current in ("req-before", request_id):
             RequestContext(request_id=current)
             found = executor.submit(current_request_and_thread)

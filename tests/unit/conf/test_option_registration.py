@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 from oslo_config import cfg, generator
 
+from heat_convergence.api.services import ApiOptions
 from heat_convergence.cli.components import settings
+from heat_convergence.cli.config import package_version
 from heat_convergence.conf import opts
 
 SAMPLE = Path(__file__).parents[3] / "etc" / "heat-convergence.conf.sample"
@@ -87,7 +89,7 @@ def test_options_reach_the_settings(conf: cfg.ConfigOpts) -> None:
 def test_defaults_of_options_and_settings_agree(conf: cfg.ConfigOpts) -> None:
     assert settings.convergence_settings(conf) == type(settings.convergence_settings(conf))()
     assert settings.template_limits(conf) == type(settings.template_limits(conf))()
-    assert settings.api_options(conf) == type(settings.api_options(conf))()
+    assert settings.api_options(conf) == ApiOptions(revision=package_version())
 
 
 @pytest.mark.parametrize(
