@@ -12,17 +12,24 @@ from sqlalchemy.engine import Connection
 from heat_convergence.convergence.drift.observation import ResourceObservation
 from heat_convergence.db.encryption.column_encryption import SensitiveValue
 from heat_convergence.db.index_hints import safe_delete
+from heat_convergence.db.statements.readable_rows import check_row, read_each
 from heat_convergence.db.tables import observation as t
 
 FIELDS = tuple(field.name for field in fields(ResourceObservation))
 COLUMNS = tuple(t.c[name] for name in FIELDS)
+_CHANGED = "changed"  # key of the list in the stored map
 _CHUNK = 500  # few enough for the database to look rows up by key
 
 
 def from_row(row: Any) -> ResourceObservation:
-    """Return the observation of a row of ``COLUMNS``."""
-    values = dict(zip(FIELDS, row, strict=True))
-    return ResourceObservation(**{**values, "properties": tuple(values["properties"])})
+    """Return the observation of a row of ``COLUMNS``.
+
+    Raises:
+        StoredValueUnreadable: A value of the row cannot be decoded.
+    """
+    values = dict(zip(FIELDS, check_row(t.name, FIELDS, row), strict=True))
+    changed = tuple(values["properties"].get(_CHANGED, ()))
+    return ResourceObservation(**{**values, "properties": changed})
 
 
 def replace_rows(connection: Connection, observations: Sequence[ResourceObservation]) -> None:
@@ -43,15 +50,15 @@ def delete_rows(connection: Connection, resource_ids: Sequence[str]) -> None:
 def list_by_types(
     connection: Connection, project_id: str, implementations: Sequence[str]
 ) -> list[ResourceObservation]:
-    """Return a project's observations of resources of the types."""
+    """Return a project's observations of resources of the types, without damaged rows."""
     query = sa.select(*COLUMNS).where(
         t.c.project_id == project_id, t.c.implementation.in_(implementations)
     )
-    return [from_row(row) for row in connection.execute(query)]
+    return read_each(connection.execute(query), from_row)
 
 
 def _values(observation: ResourceObservation) -> dict[str, Any]:
     values: dict[str, Any] = {name: getattr(observation, name) for name in FIELDS}
-    documents = [dict(each) for each in observation.properties]
-    values["properties"] = SensitiveValue(documents) if observation.sensitive else documents
+    changed = {_CHANGED: [dict(each) for each in observation.properties]}
+    values["properties"] = SensitiveValue(changed) if observation.sensitive else changed
     return values

@@ -22,6 +22,7 @@ from heat_convergence.convergence.drift.observation import (
 )
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.db.drift import observation_rows
+from heat_convergence.db.statements.readable_rows import read_each
 from heat_convergence.db.tables import observation, resource, stack, watch_group
 
 _OF_GROUP = sa.and_(
@@ -155,18 +156,18 @@ def _entries(statuses: Collection[DriftStatus]) -> sa.Select[Any]:
 
 
 def _read_entries(conn: Connection, query: sa.Select[Any]) -> list[DriftEntry]:
-    width = len(observation_rows.COLUMNS)
-    return [
-        DriftEntry(
-            observation_rows.from_row(row[:width]),
-            read_drift(row),
-            row.resource_name,
-            row.resource_type,
-            row.physical_id or "",
-            row.stack_name,
-        )
-        for row in conn.execute(query)
-    ]
+    return read_each(conn.execute(query), _entry_of)
+
+
+def _entry_of(row: Any) -> DriftEntry:
+    return DriftEntry(
+        observation_rows.from_row(row[: len(observation_rows.COLUMNS)]),
+        read_drift(row),
+        row.resource_name,
+        row.resource_type,
+        row.physical_id or "",
+        row.stack_name,
+    )
 
 
 def _of_tree(of_stack: Stack) -> sa.ColumnElement[bool]:

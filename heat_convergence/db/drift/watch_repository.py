@@ -27,6 +27,7 @@ from heat_convergence.db.connection.database import Database
 from heat_convergence.db.drift import observation_rows
 from heat_convergence.db.index_hints import safe_delete
 from heat_convergence.db.statements import resource_rows, stack_rows
+from heat_convergence.db.statements.readable_rows import check_row, read_each
 from heat_convergence.db.tables import resource, stack, watch_group
 
 _FIELDS = tuple(field.name for field in fields(WatchGroup))
@@ -40,6 +41,10 @@ _AT_REST = sa.and_(
     resource.c.status == Status.COMPLETE,
     _EXISTS,
 )
+
+
+def _group_of(row: Any) -> WatchGroup:
+    return WatchGroup(**dict(zip(_FIELDS, check_row(watch_group.name, _FIELDS, row), strict=True)))
 
 
 class SqlWatchRepository(WatchRepository):
@@ -107,10 +112,9 @@ class SqlWatchRepository(WatchRepository):
         with self._database.write() as connection:
             query = sa.select(*_COLUMNS).where(due).order_by(*order).limit(limit)
             rows = connection.execute(query.with_for_update(skip_locked=True)).all()
-            groups = [WatchGroup(**dict(zip(_FIELDS, row, strict=True))) for row in rows]
             by_project: dict[str, list[str]] = {}
-            for group in groups:
-                by_project.setdefault(group.project_id, []).append(group.implementation)
+            for row in rows:
+                by_project.setdefault(row.project_id, []).append(row.implementation)
             for project_id, names in sorted(by_project.items()):
                 connection.execute(
                     watch_group.update()
@@ -120,7 +124,7 @@ class SqlWatchRepository(WatchRepository):
                     )
                     .values(next_at=until)
                 )
-        return groups
+        return read_each(rows, _group_of)
 
     def get_next_time(self) -> datetime | None:
         """Return the earliest ``next_at`` of all groups."""
