@@ -62,6 +62,7 @@ PATHS: Mapping[str, Reach] = {
 
 QUERIES: Mapping[str, Mapping[str, Reach]] = {
     "resources": {"id": Reach.SELECTION, "physical_resource_id": Reach.SELECTION},
+    "drift": {"marker": Reach.SELECTION},
     "events": {"marker": Reach.SELECTION},
     "software_configs": {"marker": Reach.SELECTION, "global_tenant": Reach.PROJECT},
     "software_deployments": {"server_id": Reach.SELECTION},

@@ -20,6 +20,7 @@ from heat_convergence.api.app import build_app
 from heat_convergence.api.context import AuthStrategy, StackUserDomain
 from heat_convergence.api.services import ApiOptions
 from heat_convergence.convergence.model.job import ObservedState
+from heat_convergence.db.reads import resources
 from heat_convergence.db.statements import software
 from heat_convergence.db.statements.software import SoftwareDeploymentRow
 from heat_convergence.resources.builtin.local_type import LocalType
@@ -221,7 +222,12 @@ class TwoTenants:
         return {
             "tenant": tenant, "stack_name": name, "stack_id": stack_id,
             "snapshot_id": snapshot["id"], "event_id": event["id"],
+            "resource_id": self._resource_id(stack_id),
         }  # fmt: skip
+
+    def _resource_id(self, stack_id: str) -> str:
+        with self.service.database.read() as conn:
+            return next(r.id for r in resources.list_by_stacks(conn, [stack_id]) if r.name == "r")
 
     def _create_software(self, tenant: str) -> dict[str, str]:
         config = self._member(tenant, "POST", "/software_configs", {"name": f"c-{tenant}"})
