@@ -69,6 +69,12 @@ class UnreadableValue:
         """Return the error of everybody who needs the value."""
         return StoredValueUnreadable(self.description)
 
+    def _raise_error(self, _other: object) -> NoReturn:
+        raise self.error()
+
+    __lt__ = __le__ = __gt__ = __ge__ = _raise_error  # a time that is compared
+    __add__ = __radd__ = __sub__ = __rsub__ = _raise_error
+
 
 class UnreadableMap(UnreadableValue, Mapping[str, Any]):
     """A stored map that cannot be decoded: a row with it is of use for all that is not in it."""

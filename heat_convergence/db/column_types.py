@@ -188,6 +188,8 @@ def _decrypt(text: str, dialect: Dialect) -> str | UnreadableValue:
 
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+EARLIEST_TIME = datetime.min.replace(tzinfo=UTC)
+LATEST_TIME = datetime.max.replace(tzinfo=UTC)
 
 
 def to_microseconds(value: datetime) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import replace
 
 import pytest
@@ -27,12 +28,12 @@ from heat_convergence.testing.sample_rows import (
 )
 from tests.contract.test_contract_snapshots import SAVED
 
-HASHES = {"a" * 64: "text a", "b" * 64: "text b", "c" * 64: "text c"}
+HASHES = {hashlib.sha256(text.encode()).hexdigest(): text for text in ("one", "two", "three")}
 A, B, C = sorted(HASHES)
 
 
 def insert_stacks(database):
-    """Insert a stack that exists, with text b, and two deleted ones, with a and b."""
+    """Insert a stack that exists, with text B, and two deleted ones, with A and B."""
     with SqlStore(database).transaction() as tx:
         tx.contents.put(HASHES)
         for number, name in enumerate(("lives", "old", "older")):
@@ -142,7 +143,7 @@ def test_content_stored_again_is_not_purged(database):
     insert_stacks(database)
     with database.write() as conn:
         conn.execute(content.update().values(unused=True))
-        contents.put_contents(conn, {C: "text c"})
+        contents.put_contents(conn, {C: HASHES[C]})
         left = sa.select(content.c.hash).where(content.c.unused).order_by(content.c.hash)
         assert list(conn.scalars(left)) == [A, B]
 
@@ -158,7 +159,7 @@ def test_key_rotation_changes_no_value(database):
     old, new = Keyring(["old key"]), Keyring(["new key", "old key"])
     attach_keyring(database.engine, old)
     with SqlStore(database).transaction() as tx:
-        tx.contents.put({A: "text a"})
+        tx.contents.put({A: HASHES[A]})
         tx.stacks.insert(stack_row())
         tx.goals.insert(goal_row(parameters={"p": "secret"}, sensitive=True))
         tx.resources.insert(
@@ -186,7 +187,7 @@ def test_key_rotation_changes_no_value(database):
             {"p": "secret"},
             {"p": "plain"},
         ]
-        assert tx.contents.get([A]) == {A: "text a"}
+        assert tx.contents.get([A]) == {A: HASHES[A]}
 
 
 def test_interrupted_key_rotation_is_repeatable(database, monkeypatch):

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import pytest
+import sqlalchemy as sa
 
 from heat_convergence.convergence.model.job import JobRef, JobState, Workload
 from heat_convergence.convergence.model.resource import Resource
+from heat_convergence.db.store import SqlStore
+from heat_convergence.db.tables import resource
 from heat_convergence.testing.sample_rows import resource_row, stack_row, time_at
 
 POSTED = JobState.POSTED
@@ -113,6 +116,22 @@ def test_due_observation_is_taken_by_one_observer(seeder):
     ] == ["c"]
     assert seeder.store.sweeps.take_due_observations(time_at(10), time_at(40), 2) == []
     assert seeder.store.sweeps.get_next_observation_time() == time_at(10.000001)
+
+
+@pytest.mark.parametrize("unreadable", [2**62, -(2**62)])
+def test_next_observation_is_not_one_without_a_readable_time(database, unreadable):
+    store = SqlStore(database)
+    with store.transaction() as tx:
+        tx.stacks.insert(stack_row())
+        tx.resources.insert([resource_row("bad"), resource_row("good")])
+    raw = sa.literal(unreadable, sa.BigInteger)
+    with database.write() as conn:
+        conn.execute(resource.update().where(resource.c.id == "bad").values(observe_at=raw))
+    assert store.sweeps.get_next_observation_time() is None
+    with database.write() as conn:
+        good = resource.update().where(resource.c.id == "good")
+        conn.execute(good.values(observe_at=time_at(5)))
+    assert store.sweeps.get_next_observation_time() == time_at(5)
 
 
 def test_no_next_observation(seeder):

@@ -74,8 +74,12 @@ def _checked(table: sa.Table, row: Any) -> Callable[[Any], Any]:
     def check(value: Any) -> Any:
         if not isinstance(value, str) or table is not content:
             return value
-        right = hashlib.sha256(value.encode()).hexdigest() == row.row_id
-        return value if right else UnreadableValue("it is not the text of this hash", "")
+        digest = hashlib.sha256(value.encode("utf-8", "surrogatepass")).hexdigest()
+        return (
+            value
+            if digest == row.row_id
+            else UnreadableValue("it is not the text of this hash", "")
+        )
 
     return check
 

@@ -14,7 +14,9 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from heat_convergence.common.stored_values import is_readable
 from heat_convergence.convergence.model.job import JobState, Verb
+from heat_convergence.db.statements.readable_rows import select_earliest
 from heat_convergence.db.tables import resource, service, stack
 
 READY_STATES = (JobState.SCHEDULABLE, JobState.POSTED)
@@ -36,7 +38,7 @@ class WorkloadSummary:
 
 
 def summarize(connection: Connection) -> WorkloadSummary:
-    """Count jobs and stacks, in three statements."""
+    """Count jobs and stacks, without those of unreadable states, in three statements."""
     number = sa.func.count()
     jobs = (
         sa.select(resource.c.job_state, resource.c.type, number)
@@ -48,14 +50,17 @@ def summarize(connection: Connection) -> WorkloadSummary:
         .where(stack.c.deleted_at.is_(None))
         .group_by(stack.c.action, stack.c.status)
     )
-    oldest = sa.select(sa.func.min(resource.c.posted_at)).where(
-        resource.c.job_state.in_(READY_STATES)
-    )
+    oldest = select_earliest(resource.c.posted_at).where(resource.c.job_state.in_(READY_STATES))
     return WorkloadSummary(
-        jobs={(state.name, name): count for state, name, count in connection.execute(jobs)},
+        jobs={
+            (state.name, name): count
+            for state, name, count in connection.execute(jobs)
+            if is_readable(state)
+        },
         stacks={
             (action.value, status.value): count
             for action, status, count in connection.execute(stacks)
+            if is_readable(action, status)
         },
         oldest_ready_at=connection.scalar(oldest),
     )
@@ -121,12 +126,16 @@ def _listed_job(row: Any) -> ListedJob:
         stack_id=row.stack_id,
         name=row.name,
         resource_type=row.type,
-        verb=row.job,
+        verb=_readable(row.job),
         state=row.job_state,
-        since=row.action_started_at if runs else row.posted_at,
+        since=_readable(row.action_started_at if runs else row.posted_at),
         hook=row.hook,
         worker_id=row.lease_owner,
         worker_host=row.hostname,
-        lease_expires_at=row.lease_expires_at,
-        observe_at=row.observe_at,
+        lease_expires_at=_readable(row.lease_expires_at),
+        observe_at=_readable(row.observe_at),
     )
+
+
+def _readable(value: Any) -> Any:
+    return value if is_readable(value) else None

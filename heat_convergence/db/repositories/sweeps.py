@@ -23,12 +23,12 @@ from heat_convergence.db.connection.database import Database
 from heat_convergence.db.index_hints import force_index
 from heat_convergence.db.repositories.resources import SqlResourceRepository
 from heat_convergence.db.statements import snapshot_rows
-from heat_convergence.db.statements.readable_rows import read_each
+from heat_convergence.db.statements.readable_rows import read_each, select_earliest
 from heat_convergence.db.statements.resource_rows import lock_matching, update_rows
 from heat_convergence.db.tables import resource, snapshot, stack
 
 _POSTED_OR_RUNNING = sorted({JobState.POSTED, JobState.RUNNING})
-_NEXT_OBSERVATION = sa.select(sa.func.min(resource.c.observe_at))
+_NEXT_OBSERVATION = select_earliest(resource.c.observe_at)
 _BUSY = sorted(IN_FLIGHT | {JobState.AT_BREAKPOINT})
 
 T = TypeVar("T")

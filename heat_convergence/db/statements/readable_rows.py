@@ -9,12 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
+import sqlalchemy as sa
+
 from heat_convergence.common.error_log import ErrorLog
 from heat_convergence.common.stored_values import (
     StoredValueUnreadable,
     UnreadableMap,
     UnreadableValue,
 )
+from heat_convergence.db.column_types import EARLIEST_TIME, LATEST_TIME
 
 T = TypeVar("T")
 _UNREADABLE = frozenset({UnreadableValue, UnreadableMap})
@@ -74,6 +77,12 @@ def replace_unreadable(
         if not isinstance(value, UnreadableMap):
             values[name] = substitutes.get(name)
     return values, error
+
+
+def select_earliest(column: sa.Column[Any]) -> sa.Select[Any]:
+    """Build a SELECT of the earliest of a column's times, without those that cannot be decoded."""
+    readable = column.between(EARLIEST_TIME, LATEST_TIME)
+    return sa.select(sa.func.min(column)).where(readable)
 
 
 def read_each(rows: Iterable[Any], read: Callable[[Any], T]) -> list[T]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -23,6 +24,9 @@ from heat_convergence.db.statements import credentials
 from heat_convergence.db.store import SqlStore
 from heat_convergence.db.tables import goal, stack
 from heat_convergence.testing.sample_rows import goal_row, resource_row, service_row, stack_row
+
+TEXT = "text"
+TEXT_HASH = hashlib.sha256(TEXT.encode()).hexdigest()
 
 
 class ManageCommand:
@@ -51,12 +55,12 @@ class ManageCommand:
                 goal_row(
                     f"goal-of-{name}",
                     stack_id=name,
-                    template_hash="t" * 64,
+                    template_hash=TEXT_HASH,
                     parameters={"p": name},
                     sensitive=True,
                 )
             )
-            tx.contents.put({"t" * 64: "text"})
+            tx.contents.put({TEXT_HASH: TEXT})
             if deleted_at is not None:
                 tx.stacks.update(name, deleted_at=deleted_at)
 
@@ -176,11 +180,16 @@ def test_check_reports_undecryptable_values(
     managed.stack("s", deadline_at=utc_now())
     with SqlStore(managed.database).transaction() as tx:
         tx.resources.insert(
-            [resource_row("r", stack_id="s", sensitive=True, properties={"p": "secret"})]
+            [resource_row("r", stack_id="s", sensitive=True, properties={"p": "planted-value"})]
         )
     managed.keys("another key")
-    assert managed("stack", "check") == main.REJECTED
-    assert "another auth_encryption_key" in capsys.readouterr().err
+    assert managed("stack", "check") == 1
+    out = capsys.readouterr().out
+    for place in ("properties of resource r", "parameters of goal goal-of-s"):
+        assert f"stack s: The stored {place} cannot be decoded" in out
+    assert "another auth_encryption_key" in out
+    assert "remedy: add the key that encrypted it to auth_encryption_key" in out
+    assert "planted-value" not in out
 
 
 def test_consistent_database_has_no_inconsistencies(

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from argparse import Namespace
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -15,7 +16,14 @@ import pytest
 import sqlalchemy as sa
 
 from heat_convergence.cli.manage import stack_commands
+from heat_convergence.convergence.drift.observation import (
+    DriftStatus,
+    ResourceObservation,
+    WatchResult,
+)
+from heat_convergence.convergence.model.job import JobState
 from heat_convergence.db.column_types import EncryptedText, EnumText, JsonText, NameList, UtcTime
+from heat_convergence.db.reads import workload
 from heat_convergence.db.statements import credentials
 from heat_convergence.db.tables import metadata, stack
 from heat_convergence.resources.builtin.test_resource import TestResource
@@ -32,12 +40,13 @@ POISON: dict[type, Any] = {
     EnumText: "FROBNICATED",
     UtcTime: 2**62,
 }
+TYPE = "OS::Heat::TestResource"
 TEMPLATE = {
     "heat_template_version": "2018-08-31",
     "resources": {
-        "a": {"type": "OS::Heat::TestResource", "properties": {"value": "x" * 5000}},
+        "a": {"type": TYPE, "properties": {"value": "x" * 5000}},
         "b": {
-            "type": "OS::Heat::TestResource",
+            "type": TYPE,
             "properties": {"value": {"get_attr": ["a", "output"]}},
             "depends_on": ["a"],
         },
@@ -87,6 +96,30 @@ class TwoStacks:
         self.service.services.store.workers.record_heartbeat(service_row(), now)
         with self.service.database.write() as conn:
             credentials.upsert(conn, "gone", {"kind": "trust"}, now)
+        self.observe_drift()
+
+    def observe_drift(self) -> None:
+        """Record that the watch has seen the resources of both stacks."""
+        now, watch = self.service.clock(), self.service.services.store.watch
+        watch.add_groups(self.ids.values(), [TYPE], now, 60.0)
+        (group,) = watch.take_due_groups(now, now, 1)
+        found = watch.list_watched(group.project_id, [TYPE])
+        observations = tuple(
+            ResourceObservation(
+                resource_id=each.row.id, stack_id=each.row.stack_id, project_id=group.project_id,
+                implementation=TYPE, status=DriftStatus.MODIFIED, since=now, observed_at=now,
+                properties=({"property": "value", "applied": "x", "observed": "y"},),
+                resource_updated_at=each.row.state.updated_at,
+            )
+            for each in found.resources
+        )  # fmt: skip
+        assert watch.record(replace(group, observed_at=now), WatchResult(observations)) == 4
+
+    def take_groups(self) -> None:
+        """Take groups of the watch as its daemon does."""
+        now, watch = self.service.clock(), self.service.services.store.watch
+        watch.get_next_time()
+        watch.take_due_groups(now, now, 10)
 
     def path(self, name: str) -> str:
         return f"/stacks/{name}/{self.ids[name]}"
@@ -110,6 +143,12 @@ class TwoStacks:
         for _ in range(8):
             self.service.run_due_work()
             self.service.clock.advance(PAST_DEADLINE_S / 5)
+
+    def read_workload(self) -> None:
+        """Read what the metrics and operators show of all jobs and stacks."""
+        with self.service.database.read() as conn:
+            workload.summarize(conn)
+            workload.list_jobs(conn, tuple(JobState), None, 100)
 
     def shown(self, name: str) -> dict[str, Any]:
         found = self.service.send("GET", "/stacks", leave_pending=True).json["stacks"]
@@ -138,6 +177,7 @@ def test_poisoned_row_during_an_action(
     stacks.create(wait=False)
     if not stacks.poison(table, column):
         return  # tables that an action in progress does not fill: see the next test
+    stacks.read_workload()
     with count_statements(stacks.service.database.engine) as count:
         stacks.run_past_deadline()
 
@@ -167,6 +207,7 @@ def test_poisoned_row_of_a_stack_without_action(
     assert all(remedy.split(": ", 1)[1] for remedy in named)
     for name in ("bad", "good"):
         read_everything(stacks, name)
+    stacks.take_groups()
     update = stacks.service.send("PUT", stacks.path("good"), {"template": TEMPLATE})
     if table != "content":
         assert update.status_int == 202, update.text
@@ -180,8 +221,9 @@ def read_everything(stacks: TwoStacks, name: str) -> None:
     """Read a stack in every way: a list answers, and one row alone may name the remedy."""
     path = stacks.path(name)
     for lists in ("/stacks", path, f"{path}/resources", f"{path}/events", f"{path}/resources/a",
-                  f"{path}/snapshots", "/software_configs", "/software_deployments",
-                  "/software_deployments/metadata/s", "/services"):  # fmt: skip
+                  f"{path}/snapshots", f"{path}/drift", "/drift", "/software_configs",
+                  "/software_deployments", "/software_deployments/metadata/s",
+                  "/services"):  # fmt: skip
         response = stacks.service.send("GET", lists, leave_pending=True)
         assert response.status_int == 200, (lists, response.text)
     for one in ("template", "environment", "files"):  # alone, they may be what is lost
