@@ -27,7 +27,11 @@ from heat_convergence.db.connection.database import Database
 from heat_convergence.db.drift import observation_rows
 from heat_convergence.db.index_hints import safe_delete
 from heat_convergence.db.statements import resource_rows, stack_rows
-from heat_convergence.db.statements.readable_rows import check_row, read_each
+from heat_convergence.db.statements.readable_rows import (
+    check_row,
+    read_each,
+    select_earliest,
+)
 from heat_convergence.db.tables import resource, stack, watch_group
 
 _FIELDS = tuple(field.name for field in fields(WatchGroup))
@@ -129,9 +133,7 @@ class SqlWatchRepository(WatchRepository):
     def get_next_time(self) -> datetime | None:
         """Return the earliest ``next_at`` of all groups."""
         with self._database.read() as connection:
-            earliest: datetime | None = connection.scalar(
-                sa.select(sa.func.min(watch_group.c.next_at))
-            )
+            earliest: datetime | None = connection.scalar(select_earliest(watch_group.c.next_at))
             return earliest
 
     def list_watched(self, project_id: str, implementations: Collection[str]) -> WatchedResources:
@@ -188,9 +190,8 @@ def _get_resources(connection: Connection, ids: Sequence[str]) -> list[Any]:
     found: list[Any] = []
     query = resource_rows.select_by_ids(resource_rows.COLUMNS)
     for start in range(0, len(ids), _CHUNK):
-        found += resource_rows.select_rows(
-            connection, query, ids=list(ids[start : start + _CHUNK])
-        )
+        rows = connection.execute(query, {"ids": list(ids[start : start + _CHUNK])})
+        found += resource_rows.from_readable_rows(connection, rows)
     return found
 
 
@@ -200,8 +201,7 @@ def _get_stacks(connection: Connection, ids: Sequence[str]) -> dict[str, Any]:
         query = sa.select(*stack_rows.COLUMNS).where(
             stack.c.id.in_(ids[start : start + _CHUNK]), stack.c.status == Status.COMPLETE
         )
-        for row in connection.execute(query):
-            read = stack_rows.from_row(row)
+        for read in read_each(connection.execute(query), stack_rows.from_row):
             found[read.id] = read
     return found
 

@@ -119,7 +119,8 @@ class TwoStacks:
         """Take groups of the watch as its daemon does."""
         now, watch = self.service.clock(), self.service.services.store.watch
         watch.get_next_time()
-        watch.take_due_groups(now, now, 10)
+        for group in watch.take_due_groups(now, now, 10):
+            watch.list_watched(group.project_id, [group.implementation])
 
     def path(self, name: str) -> str:
         return f"/stacks/{name}/{self.ids[name]}"
