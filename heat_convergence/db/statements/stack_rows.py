@@ -22,7 +22,7 @@ SUBSTITUTES: Mapping[str, Any] = {
     "status": Status.FAILED,
     "created_at": NO_TIME,
 }
-"""What a row for display has instead of values that cannot be decoded."""
+"""Values for display, in place of those that cannot be decoded."""
 
 
 def from_row(row: Any, tags: Sequence[str] = ()) -> Stack:
