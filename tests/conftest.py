@@ -19,7 +19,7 @@ from amqp.exceptions import AMQPError
 from kombu import Connection as BrokerConnection
 from sqlalchemy.engine import make_url
 
-from heat_convergence.common import evaluation_guard
+from heat_convergence.common.evaluation import evaluation_guard
 
 MARIADB = os.environ.get("HEAT_CONVERGENCE_TEST_MARIADB", "mysql+pymysql://root@127.0.0.1:3306/")
 POSTGRESQL = os.environ.get(

@@ -22,7 +22,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from heat_convergence.common import evaluation_guard
+from heat_convergence.common.evaluation import evaluation_guard
 from heat_convergence.sandbox.expression_sandbox import ExpressionSandbox, SandboxSettings
 from tests.fuzz.campaign import REQUESTS_PER_BLOCK, Findings, fuzz_expressions, fuzz_requests
 from tests.fuzz.fuzzed_service import FuzzedService

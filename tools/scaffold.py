@@ -85,7 +85,7 @@ from collections.abc import Callable
 
 from heat_convergence.convergence.model.job import ObservedState
 from heat_convergence.resources.builtin.{module} import {class_name}
-from heat_convergence.resources.protocol.resource_type import ResourceContext
+from heat_convergence.resources.protocol.verb_values import ResourceContext
 
 PROPERTIES = {{{samples}}}
 

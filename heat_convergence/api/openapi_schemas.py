@@ -6,41 +6,23 @@ Read by ``openapi`` alone; a table.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
+from heat_convergence.api import openapi_drift
+from heat_convergence.api.openapi_fields import ANY as _ANY
+from heat_convergence.api.openapi_fields import COUNT as _COUNT
+from heat_convergence.api.openapi_fields import FLAG as _FLAG
+from heat_convergence.api.openapi_fields import JSON_FLAG as _JSON_FLAG
+from heat_convergence.api.openapi_fields import MAP as _MAP
+from heat_convergence.api.openapi_fields import MAYBE as _MAYBE
+from heat_convergence.api.openapi_fields import MAYBE_COUNT as _MAYBE_COUNT
+from heat_convergence.api.openapi_fields import TEXT as _TEXT
+from heat_convergence.api.openapi_fields import Schema
+from heat_convergence.api.openapi_fields import list_of as _list
+from heat_convergence.api.openapi_fields import object_with as _object
+from heat_convergence.api.openapi_fields import texts as _words
 from heat_convergence.api.requests.actions import ACTIONS
-from heat_convergence.convergence.drift.observation import DriftStatus
-
-Schema = Mapping[str, Any]
-
-_TEXT: Schema = {"type": "string"}
-_ANY: Schema = {}
-_MAP: Schema = {"type": "object"}
-_MAYBE: Schema = {"type": ["string", "null"]}
-_COUNT: Schema = {"type": "integer", "minimum": 0}
-_MAYBE_COUNT: Schema = {"type": ["integer", "null"]}
-_FLAG: Schema = {"type": "string", "pattern": "^([Tt][Rr][Uu][Ee]|[Ff][Aa][Ll][Ss][Ee])$"}
-_JSON_FLAG: Schema = {"type": ["boolean", "string", "null"]}
-
-
-def _list(item: Schema) -> Schema:
-    return {"type": "array", "items": item}
-
-
-def _object(optional: Mapping[str, Schema] | None = None, /, **fields: Schema) -> Schema:
-    return {
-        "type": "object",
-        "properties": {**fields, **(optional or {})},
-        "required": sorted(fields),
-    }
-
-
-def _words(*names: str) -> dict[str, Schema]:
-    return dict.fromkeys(names, _TEXT)
-
 
 _LINKS = _list(_object(href=_TEXT, rel=_TEXT))
-_DRIFT_STATUS: Schema = {"type": "string", "enum": list(DriftStatus)}
 _DIRECTION: Schema = {"type": "string", "enum": ["asc", "desc"]}
 
 ERROR_ENVELOPE: Schema = _object(
@@ -69,8 +51,7 @@ QUERIES: Mapping[str, Mapping[str, Schema]] = {
         "with_detail": _FLAG,
         **_words("type", "status", "name", "action", "id", "physical_resource_id"),
     },
-    "stack_drift": {"status": _list(_DRIFT_STATUS)},
-    "drift": {"status": _list(_DRIFT_STATUS), "limit": _COUNT, "marker": _TEXT},
+    **openapi_drift.QUERIES,
     "events": {
         "limit": _COUNT,
         "nested_depth": _COUNT,
@@ -139,6 +120,7 @@ _DEPLOYMENT_FIELDS: dict[str, Schema] = {
 }
 
 BODIES: Mapping[str, Schema] = {
+    **openapi_drift.BODIES,
     "software_config": _object(
         {
             "name": _MAYBE,
@@ -232,21 +214,8 @@ _RESOURCE: dict[str, Schema] = {
     "creation_time": _MAYBE,
     "updated_time": _MAYBE,
     "required_by": _list(_TEXT),
-    "drift_status": _DRIFT_STATUS,
+    "drift_status": openapi_drift.DRIFT_STATUS,
     "observed_at": _MAYBE,
-}
-_DRIFT_ENTRY: dict[str, Schema] = {
-    "resource_name": _TEXT,
-    "resource_type": _TEXT,
-    "physical_resource_id": _TEXT,
-    "stack_id": _TEXT,
-    "stack_name": _TEXT,
-    "drift_status": _DRIFT_STATUS,
-    "observed_at": _MAYBE,
-    "drift_since": _MAYBE,
-    "drift_reason": _TEXT,
-    "observation_source": _TEXT,
-    "properties": _list(_object(property=_TEXT, applied=_ANY, observed=_ANY)),
 }
 _EVENT: dict[str, Schema] = {
     "id": _TEXT,
@@ -328,19 +297,10 @@ RESPONSES: Mapping[str, Schema] = {
             **_SHOWN_STACK,
             stack_status=_TEXT,
             stack_status_reason=_TEXT,
-            drift_status=_DRIFT_STATUS,
+            drift_status=openapi_drift.DRIFT_STATUS,
         )
     ),
-    "stack_drift": _object(
-        drift=_object(
-            stack_id=_TEXT,
-            stack_name=_TEXT,
-            drift_status=_DRIFT_STATUS,
-            resource_counts={"type": "object", "additionalProperties": _COUNT},
-            resources=_list(_object(**_DRIFT_ENTRY)),
-        )
-    ),
-    "drift": _object(resources=_list(_object(resource_id=_TEXT, **_DRIFT_ENTRY))),
+    **openapi_drift.RESPONSES,
     "update_preview": _object(
         {"plan": _RAW_LIST},
         resource_changes=_object(

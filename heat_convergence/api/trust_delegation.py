@@ -13,7 +13,11 @@ from contextlib import contextmanager
 from heat_convergence.api.http import ApiRequest
 from heat_convergence.api.services import ApiServices
 from heat_convergence.clients.keystone import Requester
-from heat_convergence.clients.rest_client import RequestLimiter, SdkCloudClient
+from heat_convergence.clients.rest_client import (
+    RequestLimiter,
+    SdkCloudClient,
+    make_cache_key,
+)
 from heat_convergence.common import errors
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.resources.driver.request_cloud import use_request_cloud
@@ -46,7 +50,7 @@ def cloud_access_as_user(services: ApiServices, request: ApiRequest) -> Iterator
         if access is not None:
             project_id = request.project_id
             cloud = SdkCloudClient(
-                project_id,
+                make_cache_key(project_id, access.call_region),
                 project_id,
                 lambda: access.connection,
                 _SLOTS,

@@ -23,6 +23,7 @@ from heat_convergence.clients.credentials import Credential
 from heat_convergence.clients.settings import MAX_OPEN_REQUESTS, ClientSettings, DeferredAuthMethod
 from heat_convergence.common import errors
 from heat_convergence.common.call_metrics import timed_call
+from heat_convergence.common.failures import TemporaryFailure
 
 TRUSTEE_GROUP = "trustee"
 FALLBACK_AUTH_GROUP = "keystone_authtoken"
@@ -118,7 +119,7 @@ class StackAuth(BaseIdentityPlugin):
                     granted: AccessInfo = self._inner.get_auth_ref(session, **kwargs)
                     call.record_status(201)
             except _FAILURES as error:
-                failure = errors.TemporaryFailure(f"identity: no token: {error}")
+                failure = TemporaryFailure(f"identity: no token: {error}")
                 attempt.fail(FailureScope.ENDPOINT, failure)
                 raise failure from error
             except _REFUSALS as error:

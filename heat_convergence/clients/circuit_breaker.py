@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from heat_convergence.common import metrics
-from heat_convergence.common.errors import CallRefused, TemporaryFailure
+from heat_convergence.common.failures import CallRefused, TemporaryFailure
 
 LOG = logging.getLogger(__name__)
 PROBE_WAIT_S = 2.0  # pause of a call that is refused because a probe is on its way

@@ -29,6 +29,7 @@ from heat_convergence.clients.error_mapping import translate_sdk_errors
 from heat_convergence.clients.settings import ClientSettings
 from heat_convergence.clients.stack_users import StackUsers
 from heat_convergence.common import errors
+from heat_convergence.common.failures import ResourceFailure
 
 MAX_CACHED_REGIONS = 65_536
 MAX_CACHED_CLOUDS = 512  # stack trees with an open session in a process
@@ -104,9 +105,9 @@ class StackCloud:
                     region_name=self.region,
                 )
         except errors.ResourceTypeUnavailable as error:
-            raise errors.ResourceFailure(f"{_NO_HEAT_ENDPOINT}: {error}") from error
+            raise ResourceFailure(f"{_NO_HEAT_ENDPOINT}: {error}") from error
         if found is None:
-            raise errors.ResourceFailure(_NO_HEAT_ENDPOINT)
+            raise ResourceFailure(_NO_HEAT_ENDPOINT)
         return endpoints.base_url_from_endpoint(found)
 
     def signed_url_base(self, url_type: str) -> str:
@@ -142,7 +143,7 @@ class StackCloud:
                     service_type="identity", interface=interface, region_name=self.region
                 )
             if found is None:
-                raise errors.ResourceFailure(f"Keystone has no {interface} endpoint for servers")
+                raise ResourceFailure(f"Keystone has no {interface} endpoint for servers")
             return auth.keystone_v3_url(found)
         return auth.keystone_v3_url(self.settings.auth_uri or self._clouds.service_auth.auth_url)
 
@@ -256,6 +257,11 @@ class RequestCloud:
         self._auth = auth
         self._settings = settings
         self._region = region or settings.region
+
+    @property
+    def call_region(self) -> str:
+        """Region that calls of the request go to; empty when it is not known."""
+        return self._region or ""
 
     @cached_property
     def connection(self) -> Connection:

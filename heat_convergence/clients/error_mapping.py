@@ -22,14 +22,12 @@ from keystoneauth1 import exceptions as ks_exc
 from openstack import exceptions as sdk_exc
 
 from heat_convergence.common.clock import utc_now
-from heat_convergence.common.errors import (
+from heat_convergence.common.errors import Error, Forbidden, ResourceTypeUnavailable
+from heat_convergence.common.failures import (
     Conflict,
-    Error,
-    Forbidden,
     OverQuota,
     ResourceFailure,
     ResourceGone,
-    ResourceTypeUnavailable,
     ServiceRejection,
     TemporaryFailure,
     Throttled,
@@ -189,7 +187,7 @@ def error_from_status(status: int | None, text: str, retry_after_s: float | None
 
 @contextmanager
 def translate_sdk_errors() -> Iterator[None]:
-    """Translate errors of keystoneauth and openstacksdk into ``common.errors``."""
+    """Translate errors of keystoneauth and openstacksdk into ``common.failures``."""
     try:
         yield
     except sdk_exc.HttpException as error:

@@ -12,6 +12,7 @@ from keystoneauth1.session import Session
 
 from heat_convergence.clients.settings import ClientSettings
 from heat_convergence.common import errors
+from heat_convergence.common.failures import TemporaryFailure
 
 _REFUSED = (400, 401, 403, 404)
 
@@ -50,9 +51,9 @@ def translate_keystone_errors(failure: str) -> Iterator[None]:
         yield
     except exceptions.HttpError as error:
         if error.http_status not in _REFUSED:
-            raise errors.TemporaryFailure(f"{failure}: {error}") from error
+            raise TemporaryFailure(f"{failure}: {error}") from error
         raise errors.AuthorizationFailure(f"{failure}: {error}") from error
     except exceptions.ConnectionError as error:
-        raise errors.TemporaryFailure(f"{failure}: Keystone did not answer") from error
+        raise TemporaryFailure(f"{failure}: Keystone did not answer") from error
     except exceptions.ClientException as error:
         raise errors.AuthorizationFailure(f"{failure}: {error}") from error

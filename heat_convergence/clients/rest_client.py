@@ -33,12 +33,10 @@ from heat_convergence.clients.circuit_breaker import (
 )
 from heat_convergence.common import time_limit
 from heat_convergence.common.call_metrics import timed_call
-from heat_convergence.common.errors import (
+from heat_convergence.common.errors import Error, Forbidden, ResourceTypeUnavailable
+from heat_convergence.common.failures import (
     CallRefused,
-    Error,
-    Forbidden,
     ResourceFailure,
-    ResourceTypeUnavailable,
     TemporaryFailure,
     Throttled,
 )
@@ -139,6 +137,11 @@ class CloudClient(Protocol):
     def in_region(self, region: str) -> CloudClient:
         """Return a client of the same cloud, user and project in another region."""
         ...
+
+
+def make_cache_key(project_id: str | None, region: str | None) -> str:
+    """Return the key of what clouds of the same project and region may share."""
+    return f"{project_id or ''} {region or ''}"
 
 
 class RequestLimiter:

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeVar
 
-from heat_convergence.common.deferred_evaluation import EvaluationRequired
 from heat_convergence.common.error_log import ErrorLog, ErrorSubject
-from heat_convergence.common.errors import ConcurrentTransaction, ResourceFailure, Unavailable
+from heat_convergence.common.evaluation.deferred_evaluation import EvaluationRequired
+from heat_convergence.common.failures import ConcurrentTransaction, ResourceFailure, Unavailable
 
 Result = TypeVar("Result")
 Handler = Callable[[Exception, str], Result]

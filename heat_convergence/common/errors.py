@@ -1,8 +1,8 @@
-"""The hierarchy of errors of this service.
+"""The base of all errors of this service, and the errors of requests.
 
 Clients see the class names as ``error.type``; codes and statuses follow the exception table of
 the Orchestration API. A class decides whether a retry can help (``retry``); no other code
-decides that, least of all from the text of a message.
+decides that, least of all from the text of a message. ``failures`` has what no client can mend.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ class Error(Exception):
         detail: Text for the log alone, such as the statement that the database refused.
         summary: The first mistake alone, without position or hint, to quote in another error;
             empty where the whole text is that.
+        wire_type: Class name that clients see; empty where it is that of the class.
     """
 
     http_status = 500
@@ -36,6 +37,7 @@ class Error(Exception):
 
     detail = ""
     summary = ""
+    wire_type = ""
 
     def __init__(self, message: str = "", *, path: str = "", detail: str = "") -> None:
         super().__init__(message)
@@ -45,6 +47,11 @@ class Error(Exception):
 
     def __str__(self) -> str:
         return f"{self.path}: {self.message}" if self.path else self.message
+
+    @property
+    def shown_type(self) -> str:
+        """The class name that clients tell errors apart by."""
+        return self.wire_type or type(self).__name__
 
     @property
     def log_text(self) -> str:
@@ -181,10 +188,6 @@ class InvalidBreakPointHook(Invalid):
     """A hook that does not exist or is not set."""
 
 
-class JobTakeoversExceeded(Error):
-    """A job whose workers ended while they ran it, again and again."""
-
-
 class ResourceActionRestricted(Invalid):
     """A change of a resource that the user's environment forbids."""
 
@@ -281,120 +284,3 @@ class ActionInProgress(Error):
 
     def __init__(self, name: str, action: str) -> None:
         super().__init__(f"Stack {name} already has an action ({action}) in progress.")
-
-
-# -- the service itself -------------------------------------------------------
-
-
-class Unavailable(Error):
-    """An unreachable database or message bus; the same request may succeed later."""
-
-    http_status = 503
-    retry = Retry.BACKOFF
-
-
-class AccessRefused(Unavailable):
-    """A server that refuses this service's login; clients see no difference."""
-
-    wire_type = "Unavailable"
-
-
-class ConcurrentTransaction(Error):
-    """A transaction that the database aborted in favour of another; run it again."""
-
-    http_status = 503
-    retry = Retry.IMMEDIATELY
-
-
-class StorageRefused(Error):
-    """A value that the database cannot store, now or later."""
-
-
-class InternalError(Error):
-    """A defect of the service, or of a plug-in, that the log has under ``error_id``."""
-
-    def __init__(self, error_id: str) -> None:
-        super().__init__(f"the service failed to process it, error id {error_id}")
-        self.error_id = error_id
-
-
-class RowsContradict(Error):
-    """A missing row or text to which others refer.
-
-    Only a change of the database by hand, or the loss of a part of it, leads to this.
-    """
-
-    def __init__(self, message: str) -> None:
-        super().__init__(
-            f"{message}: heat-convergence-manage stack check tells what is to be done."
-        )
-
-
-class InvalidEncryptionKey(Error):
-    """Secrets that the configured keys cannot encrypt or decrypt."""
-
-
-# -- failures of calls to other services ---------------------------------------------
-
-
-class ResourceFailure(Error):
-    """A permanent failure of an operation on a physical resource."""
-
-
-class ServiceRejection(ResourceFailure):
-    """A request that another service refused for good, under that service's class of error."""
-
-    def __init__(self, message: str, wire_type: str) -> None:
-        super().__init__(message)
-        self.wire_type = wire_type
-
-
-class TemplateOutputError(Error):
-    """An output of a nested stack that is read but has no value."""
-
-    def __init__(self, resource: str, attribute: str, reason: str) -> None:
-        self.place = f"Error in {resource} output {attribute}: "
-        super().__init__(f"{self.place}{reason}")
-
-
-class ResourceGone(Error):
-    """A physical resource that does not exist, or no longer exists."""
-
-    http_status = 404
-
-
-class TemporaryFailure(Error):
-    """A call that another service could not serve now.
-
-    Attributes:
-        retry_after_s: Pause that the service asks for; None when it names none.
-    """
-
-    http_status = 503
-    retry = Retry.BACKOFF
-
-    def __init__(self, message: str = "", *, retry_after_s: float | None = None) -> None:
-        super().__init__(message)
-        self.retry_after_s = retry_after_s
-
-
-class Throttled(TemporaryFailure):
-    """A request to send fewer requests; ``retry_after_s`` is the requested pause."""
-
-
-class Conflict(TemporaryFailure):
-    """A physical resource on which another operation is in progress."""
-
-
-class CallRefused(TemporaryFailure):
-    """A call that was not made: its service is to be left alone, or all places are taken.
-
-    It counts as no try of the resource.
-    """
-
-
-class OverQuota(Error):
-    """An exhausted quota of the project; retried, since something may be released."""
-
-    http_status = 403
-    retry = Retry.BACKOFF

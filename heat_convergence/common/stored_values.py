@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, NoReturn
 
-from heat_convergence.common.errors import RowsContradict
+from heat_convergence.common.failures import RowsContradict
 
 
 class ContentMap(dict[str, str]):

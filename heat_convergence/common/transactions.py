@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterator
 from typing import TypeVar
 
 from heat_convergence.common import metrics
-from heat_convergence.common.deferred_evaluation import (
+from heat_convergence.common.evaluation.deferred_evaluation import (
     EvaluationRequired,
     EvaluationResults,
     deferring_evaluations,
 )
-from heat_convergence.common.errors import ConcurrentTransaction, Unavailable
+from heat_convergence.common.failures import ConcurrentTransaction, Unavailable
 
 LOG = logging.getLogger(__name__)
 

@@ -16,7 +16,7 @@ from sqlalchemy.dialects.mysql import LONGTEXT
 from sqlalchemy.engine import Dialect
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
-from heat_convergence.common.errors import InvalidEncryptionKey
+from heat_convergence.common.failures import InvalidEncryptionKey
 from heat_convergence.common.sanitization import sanitize_text
 from heat_convergence.common.stored_values import UnreadableMap, UnreadableValue
 from heat_convergence.db.encryption.column_encryption import (

@@ -20,6 +20,7 @@ from heat_convergence.convergence.model.notification_events import (
 )
 from heat_convergence.convergence.ports.store import Transaction
 from heat_convergence.db.connection.database import Database
+from heat_convergence.db.drift.repair_repository import SqlRepairRepository
 from heat_convergence.db.drift.watch_repository import SqlWatchRepository
 from heat_convergence.db.repositories.contents import SqlContentRepository
 from heat_convergence.db.repositories.events import SqlEventRepository
@@ -78,6 +79,7 @@ class SqlStore:
         self.sweeps = SqlSweepRepository(database)
         self.workers = SqlWorkerRepository(database)
         self.watch = SqlWatchRepository(database)
+        self.repairs = SqlRepairRepository(database)
         self._notify = notify
         self._boundary = ErrorBoundary(BoundaryName.NOTIFICATION, errors or ErrorLog())
 

@@ -11,17 +11,13 @@ release, see ``docs/adr/0007-stored-names.rst``.
 
 from __future__ import annotations
 
-from typing import Any
-
 from sqlalchemy import (
     BigInteger,
     Boolean,
     Column,
-    Float,
     ForeignKey,
     Index,
     Integer,
-    MetaData,
     String,
     Table,
     Text,
@@ -29,9 +25,9 @@ from sqlalchemy import (
     false,
 )
 
-from heat_convergence.convergence.drift.observation import DriftStatus, ObservationSource
 from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.job import DesiredState, JobState, ObservedState, Verb
+from heat_convergence.db import drift_tables, schema
 from heat_convergence.db.column_types import (
     EncryptedText,
     EnumText,
@@ -42,26 +38,17 @@ from heat_convergence.db.column_types import (
     UtcTime,
 )
 
-metadata = MetaData(
-    naming_convention={
-        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
-        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
-        "fk": "fk_%(table_name)s_%(column_0_name)s",
-        "pk": "pk_%(table_name)s",
-    }
-)
+metadata, ID, TABLE_OPTIONS = schema.metadata, schema.ID, schema.TABLE_OPTIONS
 
-_OPTIONS: dict[str, Any] = {
-    "mysql_engine": "InnoDB",
-    "mysql_charset": "utf8mb4",
-    "mysql_collate": "utf8mb4_bin",
-}
-_ID = String(36)
+# Defined in ``drift_tables``.
+watch_group, observation = drift_tables.watch_group, drift_tables.observation
+stack_drift, drift_repair = drift_tables.stack_drift, drift_tables.drift_repair
+drift_breaker = drift_tables.drift_breaker
 
 stack = Table(
     "stack",
     metadata,
-    Column("id", _ID, primary_key=True),
+    Column("id", ID, primary_key=True),
     Column("name", String(255), nullable=False),
     # The name of a root stack that is not deleted, else NULL: it makes names unique.
     Column("live_name", String(255)),
@@ -71,17 +58,17 @@ stack = Table(
     Column("action", EnumText(Action), nullable=False),
     Column("status", EnumText(Status), nullable=False),
     Column("status_reason", ReasonText, nullable=False),
-    Column("goal_id", _ID, nullable=False),
-    Column("complete_goal_id", _ID),
+    Column("goal_id", ID, nullable=False),
+    Column("complete_goal_id", ID),
     Column("disable_rollback", Boolean, nullable=False),
     Column("timeout_mins", Integer),
     Column("deadline_at", UtcTime),
     Column("created_at", UtcTime, nullable=False),
     Column("updated_at", UtcTime),
     Column("deleted_at", UtcTime),
-    Column("owner_id", _ID),
-    Column("owner_resource_id", _ID),
-    Column("root_id", _ID),
+    Column("owner_id", ID),
+    Column("owner_resource_id", ID),
+    Column("root_id", ID),
     Column("depth", Integer, nullable=False),
     Column("parent_resource", String(255)),
     Column("begun_at", UtcTime, key="started_at"),
@@ -94,24 +81,24 @@ stack = Table(
     Index("ix_stack_status_deadline_at", "status", "deadline_at"),
     Index("ix_stack_owner_id", "owner_id"),
     Index("ix_stack_root_id", "root_id"),
-    **_OPTIONS,
+    **TABLE_OPTIONS,
 )
 
 stack_tag = Table(
     "stack_tag",
     metadata,
-    Column("stack_id", _ID, ForeignKey("stack.id"), primary_key=True),
+    Column("stack_id", ID, ForeignKey("stack.id"), primary_key=True),
     Column("position", Integer, primary_key=True),
     Column("tag", String(80), nullable=False),
     Index("ix_stack_tag_tag", "tag"),
-    **_OPTIONS,
+    **TABLE_OPTIONS,
 )
 
 goal = Table(
     "goal",
     metadata,
-    Column("id", _ID, primary_key=True),
-    Column("stack_id", _ID, nullable=False, index=True),
+    Column("id", ID, primary_key=True),
+    Column("stack_id", ID, nullable=False, index=True),
     Column("version", Integer, nullable=False),
     Column("template_hash", String(64), nullable=False),
     Column("environment", JsonText, nullable=False),
@@ -124,28 +111,28 @@ goal = Table(
     Column("shared", NameList, nullable=False, key="content_hashes"),
     # The content with the environment and files that a tree's goals have in common.
     Column("inherited", String(64), key="common_part_hash"),
-    **_OPTIONS,
+    **TABLE_OPTIONS,
 )
 
 snapshot = Table(
     "snapshot",
     metadata,
-    Column("id", _ID, primary_key=True),
-    Column("stack_id", _ID, nullable=False),
+    Column("id", ID, primary_key=True),
+    Column("stack_id", ID, nullable=False),
     Column("project_id", String(64), nullable=False),
     Column("name", String(255)),
     Column("version", Integer, nullable=False),
     Column("action", EnumText(Action), nullable=False),
     Column("status", EnumText(Status), nullable=False),
     Column("status_reason", ReasonText, nullable=False),
-    Column("goal_id", _ID, nullable=False),
+    Column("goal_id", ID, nullable=False),
     Column("data", JsonText),
     Column("created_at", UtcTime, nullable=False),
     Column("delete_at", UtcTime, index=True),
     Column("tries", Integer, nullable=False),
     Column("sensitive", Boolean, nullable=False),
     Index("ix_snapshot_stack_id", "stack_id", "id"),
-    **_OPTIONS,
+    **TABLE_OPTIONS,
 )
 
 # The credential with which the service acts for a stack tree.  No key points at the stack:
@@ -153,33 +140,33 @@ snapshot = Table(
 stack_credential = Table(
     "stack_credential",
     metadata,
-    Column("stack_id", _ID, primary_key=True),  # of the tree's root
+    Column("stack_id", ID, primary_key=True),  # of the tree's root
     Column("body", JsonText, nullable=False),
     Column("created_at", UtcTime, nullable=False),
-    **_OPTIONS,
+    **TABLE_OPTIONS,
 )
 
 software_config = Table(
     "software_config",
     metadata,
-    Column("id", _ID, primary_key=True),
+    Column("id", ID, primary_key=True),
     Column("project_id", String(64), nullable=False),
     Column("name", String(255), nullable=False),
     Column("tool", String(255), nullable=False, key="group"),  # "group" is a word of SQL
     Column("body", JsonText, nullable=False),
     Column("created_at", UtcTime, nullable=False),
     Index("ix_software_config_project_id_id", "project_id", "id"),
-    **_OPTIONS,
+    **TABLE_OPTIONS,
 )
 
 software_deployment = Table(
     "software_deployment",
     metadata,
-    Column("id", _ID, primary_key=True),
+    Column("id", ID, primary_key=True),
     Column("project_id", String(64), nullable=False),
     Column("stack_user_project_id", String(64)),
     Column("server_id", String(255), nullable=False),
-    Column("config_id", _ID, ForeignKey("software_config.id"), nullable=False),
+    Column("config_id", ID, ForeignKey("software_config.id"), nullable=False),
     Column("action", String(255), nullable=False),
     Column("status", String(255), nullable=False),
     Column("status_reason", ReasonText, nullable=False),
@@ -191,7 +178,7 @@ software_deployment = Table(
     Index("ix_software_deployment_server_id", "server_id"),
     Index("ix_software_deployment_config_id", "config_id"),
     Index("ix_software_deployment_stack_user_project_id", "stack_user_project_id"),
-    **_OPTIONS,
+    **TABLE_OPTIONS,
 )
 
 content = Table(
@@ -201,14 +188,14 @@ content = Table(
     Column("body", EncryptedText, nullable=False),
     # Set while it is being purged; a transaction that needs the text again clears it.
     Column("unused", Boolean, nullable=False, server_default=false()),
-    **_OPTIONS,
+    **TABLE_OPTIONS,
 )
 
 resource = Table(
     "resource",
     metadata,
-    Column("id", _ID, primary_key=True),
-    Column("stack_id", _ID, ForeignKey("stack.id"), nullable=False),
+    Column("id", ID, primary_key=True),
+    Column("stack_id", ID, ForeignKey("stack.id"), nullable=False),
     Column("name", String(255), nullable=False),
     Column("type", String(255), nullable=False),
     Column("implementation", String(255), nullable=False),
@@ -240,15 +227,15 @@ resource = Table(
     Column("observed", EnumText(ObservedState)),
     Column("observed_at", UtcTime),
     Column("observe_at", UtcTime, index=True),
-    Column("lease_owner", _ID, index=True),
-    Column("lease_token", _ID),
+    Column("lease_owner", ID, index=True),
+    Column("lease_token", ID),
     Column("lease_expires_at", UtcTime),
-    Column("replaces", _ID),
-    Column("replaced_by", _ID),
+    Column("replaces", ID),
+    Column("replaced_by", ID),
     Column("created_at", UtcTime, nullable=False),
     Column("updated_at", UtcTime),
     Column("project_id", String(64), nullable=False),
-    Column("root_id", _ID, nullable=False),
+    Column("root_id", ID, nullable=False),
     Column("guards", NameList, nullable=False, key="hooks_and_restrictions"),
     Column("hook", String(16)),
     Index("ix_resource_root_id", "root_id"),
@@ -260,15 +247,15 @@ resource = Table(
     Index("ix_resource_job_state_stack_id", "job_state", "stack_id", "id"),
     Index("ix_resource_project_id_job_state", "project_id", "job_state", "root_id", "id"),
     Index("ix_resource_job_state_posted_at", "job_state", "posted_at"),
-    **_OPTIONS,
+    **TABLE_OPTIONS,
 )
 
 resource_graph = Table(
     "resource_graph",
     metadata,
-    Column("resource_id", _ID, nullable=False),
-    Column("needed_by", _ID),
-    Column("stack_id", _ID, nullable=False),
+    Column("resource_id", ID, nullable=False),
+    Column("needed_by", ID),
+    Column("stack_id", ID, nullable=False),
     Column("version", Integer, nullable=False),
     Column("retry_count", Integer, nullable=False, default=0, server_default="0"),
     Column("takeover_count", Integer, nullable=False, default=0, server_default="0"),
@@ -276,7 +263,7 @@ resource_graph = Table(
     UniqueConstraint("resource_id", "needed_by", "version"),
     Index("ix_resource_graph_needed_by", "needed_by"),
     Index("ix_resource_graph_stack_id_version", "stack_id", "version", "observed_ready"),
-    **_OPTIONS,
+    **TABLE_OPTIONS,
 )
 
 # ``resource.physical_dependencies`` of rows with a job, to be found by the resource that
@@ -285,17 +272,17 @@ resource_graph = Table(
 physical_dependency = Table(
     "resource_hold",
     metadata,
-    Column("stack_id", _ID, primary_key=True),
-    Column("held_id", _ID, primary_key=True, key="dependency_id"),
-    Column("holder_id", _ID, primary_key=True, key="dependent_id"),
-    **_OPTIONS,
+    Column("stack_id", ID, primary_key=True),
+    Column("held_id", ID, primary_key=True, key="dependency_id"),
+    Column("holder_id", ID, primary_key=True, key="dependent_id"),
+    **TABLE_OPTIONS,
 )
 
 event = Table(
     "event",
     metadata,
-    Column("id", _ID, primary_key=True),
-    Column("stack_id", _ID, nullable=False),
+    Column("id", ID, primary_key=True),
+    Column("stack_id", ID, nullable=False),
     Column("resource_name", String(255), nullable=False),
     Column("resource_type", String(255), nullable=False),
     Column("physical_id", Text),
@@ -306,13 +293,13 @@ event = Table(
     Column("properties", JsonText),
     Column("sensitive", Boolean, nullable=False),
     Index("ix_event_stack_id_id", "stack_id", "id"),
-    **_OPTIONS,
+    **TABLE_OPTIONS,
 )
 
 service = Table(
     "service",
     metadata,
-    Column("id", _ID, primary_key=True),
+    Column("id", ID, primary_key=True),
     Column("binary", String(64), nullable=False),
     Column("hostname", String(255), nullable=False),
     Column("host", String(255), nullable=False),
@@ -322,42 +309,7 @@ service = Table(
     Column("updated_at", UtcTime),
     Column("deleted_at", UtcTime),
     Column("version", String(64)),  # NULL: a release that did not record it
-    **_OPTIONS,
-)
-
-# The resources of one type in one project, which the watch reads together.
-watch_group = Table(
-    "watch_group",
-    metadata,
-    Column("project_id", String(64), primary_key=True),
-    Column("implementation", String(255), primary_key=True),
-    Column("interval_s", Float, nullable=False),
-    Column("next_at", UtcTime, nullable=False, index=True),
-    Column("observed_at", UtcTime),
-    Column("reason", ReasonText, nullable=False),
-    **_OPTIONS,
-)
-
-# No foreign key points at the resource: the watch deletes rows whose resource is gone.
-observation = Table(
-    "observation",
-    metadata,
-    Column("resource_id", _ID, primary_key=True),
-    Column("stack_id", _ID, nullable=False),
-    Column("project_id", String(64), nullable=False),
-    Column("implementation", String(255), nullable=False),
-    Column("status", EnumText(DriftStatus), nullable=False),
-    Column("properties", JsonText, nullable=False),
-    Column("values_hash", String(64), nullable=False),
-    Column("reason", ReasonText, nullable=False),
-    Column("source", EnumText(ObservationSource), nullable=False),
-    Column("since", UtcTime, nullable=False),
-    Column("observed_at", UtcTime, nullable=False),
-    Column("resource_updated_at", UtcTime),
-    Column("sensitive", Boolean, nullable=False),
-    Index("ix_observation_stack_id_status", "stack_id", "status"),
-    Index("ix_observation_project_id_implementation", "project_id", "implementation"),
-    **_OPTIONS,
+    **TABLE_OPTIONS,
 )
 
 # A row is changed to lock what its project has, while it is counted.
@@ -366,5 +318,5 @@ quota_lock = Table(
     metadata,
     Column("project_id", String(64), primary_key=True),
     Column("turn", BigInteger, nullable=False),
-    **_OPTIONS,
+    **TABLE_OPTIONS,
 )

@@ -13,7 +13,8 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 
-from heat_convergence.common.errors import ConcurrentTransaction, Error, Unavailable
+from heat_convergence.common.errors import Error
+from heat_convergence.common.failures import ConcurrentTransaction, Unavailable
 from heat_convergence.common.transactions import retry_transaction
 from heat_convergence.convergence.lifecycle.context import TraversalContext
 from heat_convergence.convergence.lifecycle.dispatch import (
@@ -122,7 +123,7 @@ class Engine:
             send_messages(self._bus, outgoing_messages, self._settings)
             self._start_nested([job for job in jobs if is_nested_stack_job(job)], token)
             flat = [
-                self._boundary.prepare(job, self._nested_executor.with_stack_source)
+                self._boundary.prepare(job, self._with_call_needs)
                 for job in jobs
                 if not is_nested_stack_job(job)
             ]
@@ -132,6 +133,10 @@ class Engine:
                 self._finish(outcomes, token)
         except Unavailable as error:
             _log_unfinished(stack_id, version, error)
+
+    def _with_call_needs(self, job: Job) -> Job:
+        """Return the job with what its call needs, before any call of the message starts."""
+        return self._nested_executor.with_stack_source(job).with_call_groups()
 
     def renew_leases(self) -> None:
         """Renew the leases of calls that take long."""

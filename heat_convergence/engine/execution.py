@@ -11,23 +11,15 @@ from dataclasses import dataclass, replace
 
 from heat_convergence.common.error_boundary import BoundaryName, ErrorBoundary
 from heat_convergence.common.error_log import ErrorLog, ErrorSubject
-from heat_convergence.common.errors import (
-    CallRefused,
-    Error,
-    ResourceFailure,
-    ResourceGone,
-    Retry,
-)
+from heat_convergence.common.errors import Error, Retry
+from heat_convergence.common.failures import CallRefused, ResourceFailure, ResourceGone
 from heat_convergence.common.stored_values import readable_or_empty
 from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.job import ObservedState, Verb
 from heat_convergence.convergence.planning.job_steps import JobStep, MissingResourceEffect
 from heat_convergence.engine.jobs import Job
 from heat_convergence.engine.step_calls import LeaseCheck, LeaseLost, SnapshotPending, call_step
-from heat_convergence.resources.protocol.resource_type import (
-    NeedsReplacement,
-    VerbResult,
-)
+from heat_convergence.resources.protocol.verb_values import NeedsReplacement, VerbResult
 
 LOG = logging.getLogger(__name__)
 

@@ -16,8 +16,8 @@ from heat_convergence.common.error_boundary import (
     ErrorBoundary,
 )
 from heat_convergence.common.error_log import ErrorLog, ErrorSubject
-from heat_convergence.common.errors import (
-    Error,
+from heat_convergence.common.errors import Error
+from heat_convergence.common.failures import (
     InternalError,
     InvalidEncryptionKey,
     ResourceFailure,

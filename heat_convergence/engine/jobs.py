@@ -13,12 +13,12 @@ from typing import Any
 
 from heat_convergence.common.errors import (
     Error,
-    JobTakeoversExceeded,
     NotSupported,
     ResourceActionRestricted,
     StackValidationFailed,
-    TemplateOutputError,
 )
+from heat_convergence.common.failures import CallRefused, JobTakeoversExceeded, TemplateOutputError
+from heat_convergence.common.fair_executor import SlotGroups
 from heat_convergence.common.stored_values import is_readable, readable_or_empty, require_readable
 from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.job import DesiredState, Verb
@@ -36,13 +36,15 @@ from heat_convergence.convergence.planning.step_selection import (
 )
 from heat_convergence.resources.nested.nested_type import ATTRIBUTE_ERRORS_KEY
 from heat_convergence.resources.protocol import properties as props
+from heat_convergence.resources.protocol.call_groups import call_groups
 from heat_convergence.resources.protocol.resource_context import (
     RowInputs,
     VerbInputs,
     build_context,
     with_name_limit,
 )
-from heat_convergence.resources.protocol.resource_type import ResourceContext, ResourceType
+from heat_convergence.resources.protocol.resource_type import ResourceType
+from heat_convergence.resources.protocol.verb_values import ResourceContext
 from heat_convergence.resources.registry import ResourceTypeRegistry
 from heat_convergence.template.evaluation.evaluation import resolve_value
 from heat_convergence.template.evaluation.resource_definition import (
@@ -64,6 +66,7 @@ class Job:
         desired_properties: the resolved properties.
         error: why the job cannot start.
         facade: what the templates of the nested stack may read of the resource.
+        call_groups: the groups that share the places for the job's call.
         has_next_step: another step follows when this one has succeeded.
         unverified: the physical resource may have other properties.
     """
@@ -78,8 +81,20 @@ class Job:
     error: Error | None = None
     stack: Stack | None = None
     facade: Mapping[str, Any] = field(default_factory=dict)
+    call_groups: SlotGroups = ()
     has_next_step: bool = False  # another step follows when this one went well
     unverified: bool = False  # what is there may have other properties than ``after``
+
+    @property
+    def is_local(self) -> bool:
+        """True if the job does no I/O."""
+        return self.resource_type is None or self.resource_type.local
+
+    def with_call_groups(self) -> Job:
+        """Return the job with the groups of its call."""
+        if self.is_local or self.resource_type is None or self.context is None:
+            return self
+        return replace(self, call_groups=call_groups(self.resource_type, self.context))
 
     @property
     def started_in_earlier_traversal(self) -> bool:
@@ -124,7 +139,7 @@ def create_job(row: Resource, claim: ClaimContext) -> Job:
         if refusal is not None:
             action = row.state.action
             return Job(row, JobStep.NO_OP, action, None, None, before, frozenset(), refusal)
-        resource_type = claim.registry.get(row.desired.implementation)
+        resource_type = claim.registry.get_for_job(row.desired.implementation)
         if step is not None and not _takes_properties(step, row):
             if step is JobStep.FIND_AND_DELETE and not before:
                 before = _sought(row, resource_type, claim)
@@ -154,7 +169,7 @@ def create_job(row: Resource, claim: ClaimContext) -> Job:
                 job, has_next_step=adopting or unverified or sleeps, unverified=unverified
             )
         return _update(row, resource_type, claim, after)
-    except ResourceActionRestricted as error:
+    except (ResourceActionRestricted, CallRefused) as error:  # nothing of the row changes
         return Job(row, JobStep.NO_OP, row.state.action, None, None, before, frozenset(), error)
     except Error as error:
         action = Action.CREATE if row.physical.id is None else Action.UPDATE
@@ -190,14 +205,11 @@ def _hide(error: Error, row: Resource, claim: ClaimContext) -> None:
     All of its values are redacted, as it is not known which of them are secret.
     """
     if row.desired.sensitive:
-        drawn = [
-            claim.inputs[name] for name in row.desired.referenced_names if name in claim.inputs
-        ]
         shared = [
             row.desired.definition.get(section) for section in ("properties", ADOPTED_PROPERTIES)
         ]
         values = load_deduplicated(shared, lambda key: claim.contents.get(key, ""))
-        read = [(_values(each), each.properties, each.data) for each in drawn]
+        read = [(_values(each), each.properties, each.data) for each in _drawn(row, claim)]
         place = error.place if isinstance(error, TemplateOutputError) else ""
         why = redact(error.message.removeprefix(place), sensitive_texts([values, read]))
         error.message = place + why
@@ -233,8 +245,12 @@ def _draws_on_changed(row: Resource, claim: ClaimContext) -> bool:
 
 
 def _drawn_actions(row: Resource, claim: ClaimContext) -> set[Action]:
-    drawn = (claim.inputs.get(name) for name in row.desired.referenced_names)
-    return {found.action for found in drawn if found is not None}
+    return {each.action for each in _drawn(row, claim)}
+
+
+def _drawn(row: Resource, claim: ClaimContext) -> list[InputResource]:
+    """Return the resources that the definition refers to."""
+    return [claim.inputs[name] for name in row.desired.referenced_names if name in claim.inputs]
 
 
 def _update(
@@ -326,6 +342,8 @@ def _sought(row: Resource, resource_type: ResourceType, claim: ClaimContext) -> 
     """
     try:
         return _resolved(row, resource_type, claim)
+    except CallRefused:
+        raise  # another worker may find it
     except Error:
         return {}
 
@@ -348,6 +366,8 @@ def _finished(section: str, row: Resource, claim: ClaimContext) -> dict[str, Any
     if not row.desired.definition.get(section):
         return {}
     value = load_section(row.desired.definition, section, claim.contents, claim.parsed_contents)
+    for each in _drawn(row, claim):
+        claim.registry.get_for_job(each.implementation)
     inputs = RowInputs(claim.inputs, claim.stack, claim.registry, claim.now)
     found = resolve_value(value, inputs, limits=claim.limits, functions=claim.functions)
     if found is not None and not isinstance(found, dict):

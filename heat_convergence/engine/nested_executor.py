@@ -12,12 +12,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from heat_convergence.common.clock import Clock
-from heat_convergence.common.errors import (
-    ConcurrentTransaction,
-    Error,
-    RequestLimitExceeded,
-    Unavailable,
-)
+from heat_convergence.common.errors import Error, RequestLimitExceeded
+from heat_convergence.common.failures import ConcurrentTransaction, Unavailable
 from heat_convergence.common.ids import IdFactory
 from heat_convergence.convergence.lifecycle import rollback, traversal
 from heat_convergence.convergence.lifecycle.context import TraversalContext
@@ -47,8 +43,8 @@ from heat_convergence.engine.nested_jobs import (
 from heat_convergence.engine.outcomes import RecordedOutcomes
 from heat_convergence.resources.nested.nested_type import NestedType
 from heat_convergence.resources.nested.template_cache import TemplateCache
-from heat_convergence.resources.protocol.resource_type import VerbResult
 from heat_convergence.resources.protocol.stack_source import StackSource
+from heat_convergence.resources.protocol.verb_values import VerbResult
 from heat_convergence.stacks import quotas
 from heat_convergence.stacks.adoption import adopted_resources
 from heat_convergence.stacks.event_log import EventLog

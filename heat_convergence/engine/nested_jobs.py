@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from heat_convergence.common.errors import ResourceFailure
+from heat_convergence.common.failures import ResourceFailure
 from heat_convergence.convergence.model import job_transitions
 from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.model.job import JobState, ObservedState, Verb
@@ -20,7 +20,7 @@ from heat_convergence.convergence.planning.job_steps import JobStep
 from heat_convergence.convergence.ports.store import Transaction
 from heat_convergence.engine.execution import Outcome
 from heat_convergence.engine.jobs import Job
-from heat_convergence.resources.protocol.resource_type import VerbResult
+from heat_convergence.resources.protocol.verb_values import VerbResult
 
 NESTED_STACK_NEVER_CREATED = "the nested stack was never made"
 _GOAL_ACTIONS = frozenset({Action.CREATE, Action.ADOPT, Action.UPDATE})

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from heat_convergence.common.errors import Error, ServiceRejection, TemporaryFailure
+from heat_convergence.common.errors import Error
+from heat_convergence.common.failures import TemporaryFailure
 from heat_convergence.common.stored_values import readable_or_empty
 from heat_convergence.convergence.lifecycle.context import Report, TraversalContext
 from heat_convergence.convergence.model import job_transitions
@@ -260,14 +261,16 @@ def _status_reason(outcome: Outcome) -> str:
     if outcome.needs_replacement:
         if result is None:
             return job.row.state.reason
-        return format_failure_reason(job.row.name, result.reason, hide_secrets)
+        return format_failure_reason(
+            job.row.name, result.reason, hide_secrets, result.failure_type
+        )
     if outcome.error is not None:
         return format_failure_reason(job.row.name, outcome.error, hide_secrets)
     if result is None:
         return job.row.state.reason
     if _result_failed(outcome):
         reason = result.reason or "it is gone"
-        return format_failure_reason(job.row.name, reason, hide_secrets, result.error_name)
+        return format_failure_reason(job.row.name, reason, hide_secrets, result.failure_type)
     return hide_secrets(result.reason) or "state changed"
 
 
@@ -303,5 +306,4 @@ def format_failure_reason(
     if isinstance(error, str):
         return f"{error_type}: resources.{name}: {redact(error)}"
     path = error.path or f"resources.{name}"
-    name = error.wire_type if isinstance(error, ServiceRejection) else type(error).__name__
-    return f"{name}: {path}: {redact(error.message)}"
+    return f"{error.shown_type}: {path}: {redact(error.message)}"

@@ -15,11 +15,10 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from functools import partial
 from typing import Any, Protocol
 
-from heat_convergence.common.errors import CallRefused
+from heat_convergence.common.failures import CallRefused
 from heat_convergence.common.fair_executor import FairExecutor, FairSlots
 from heat_convergence.engine.execution import Outcome
 from heat_convergence.engine.jobs import Job
-from heat_convergence.resources.protocol.call_groups import call_groups
 
 ExecuteJob = Callable[[Job], Outcome]
 PATIENCE_S = 5.0  # how long a message waits for the next of its calls to end
@@ -78,11 +77,11 @@ class ConcurrentJobPool:
         self, execute: ExecuteJob, jobs: Sequence[Job], late: LateCalls
     ) -> Iterator[list[Outcome]]:
         """Yield the outcomes of local jobs first, then the others as they finish."""
-        local = [job for job in jobs if job.resource_type is None or job.resource_type.local]
+        local = [job for job in jobs if job.is_local]
         calls = {
-            self._executor.submit(groups, partial(execute, job)): (job, groups)
+            self._executor.submit(job.call_groups, partial(execute, job)): (job, job.call_groups)
             for job in jobs
-            if (groups := _groups_of(job)) is not None
+            if not job.is_local
         }
         if local:
             yield [execute(job) for job in local]
@@ -109,13 +108,6 @@ class ConcurrentJobPool:
             for call in done:
                 del calls[call]
             yield [call.result() for call in done]
-
-
-def _groups_of(job: Job) -> Any:
-    """Return the groups of the job's calls; None for a job that does no I/O."""
-    if job.resource_type is None or job.resource_type.local:
-        return None
-    return () if job.context is None else call_groups(job.resource_type, job.context)
 
 
 def _finish_late(late: LateCalls, call: Future[Outcome]) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from heat_convergence.common.errors import ConcurrentTransaction
+from heat_convergence.common.failures import ConcurrentTransaction
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.resource_columns import narrow, with_values
 from heat_convergence.convergence.ports.store import Transaction

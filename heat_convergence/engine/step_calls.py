@@ -8,17 +8,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from heat_convergence.common.errors import NotSupported, ResourceFailure, ResourceGone
+from heat_convergence.common.errors import NotSupported
+from heat_convergence.common.failures import ResourceFailure, ResourceGone
+from heat_convergence.convergence.drift.policy import RESTORE_ONLY, select_restorable
 from heat_convergence.convergence.lifecycle.completion import CHECK_UNSUPPORTED_PREFIX
 from heat_convergence.convergence.model.action import Status
 from heat_convergence.convergence.model.job import ObservedState, Verb
 from heat_convergence.convergence.planning.job_steps import JobStep
 from heat_convergence.convergence.planning.step_selection import external_id
 from heat_convergence.engine.jobs import Job
-from heat_convergence.resources.protocol.resource_type import (
+from heat_convergence.resources.protocol.resource_type import ResourceType
+from heat_convergence.resources.protocol.verb_values import (
     NeedsReplacement,
     ResourceContext,
-    ResourceType,
     VerbResult,
 )
 
@@ -63,18 +65,34 @@ def _observe_and_repair(
 ) -> VerbResult:
     """Observe the resource, and repair properties that others have changed."""
     result = resource_type.observe(context)
+    lost = result.observed in (ObservedState.ABSENT, ObservedState.FAILED)
+    if lost and RESTORE_ONLY in job.row.desired.hooks_and_restrictions:
+        return VerbResult(ObservedState.READY, context.physical_id)  # left to another repair
     if result.observed is ObservedState.ABSENT and resource_type.restored_in_place:
         _reject_restricted_repair(job, "have deleted it")
         _require_lease(lease_held)
         return resource_type.create(replace(context, properties=job.desired_properties))
     if result.observed is not ObservedState.READY:
         return result
-    drifted = resource_type.drifted_properties(context, result)
+    drifted = _restorable(job, resource_type, context, result)
     if not drifted:
         return result
     _reject_restricted_repair(job, f"have changed {', '.join(sorted(drifted))}")
     _require_lease(lease_held)
-    return resource_type.update(context, job.desired_properties, drifted)
+    try:
+        return resource_type.update(context, job.desired_properties, drifted)
+    except NeedsReplacement:
+        if RESTORE_ONLY in job.row.desired.hooks_and_restrictions:
+            return result
+        raise
+
+
+def _restorable(
+    job: Job, resource_type: ResourceType, context: ResourceContext, result: VerbResult
+) -> frozenset[str]:
+    """Return the properties that others have changed and that drift policies let be restored."""
+    drifted = resource_type.drifted_properties(context, result)
+    return select_restorable(job.row.desired.hooks_and_restrictions, drifted)
 
 
 def _reject_restricted_repair(job: Job, change: str) -> None:
@@ -182,7 +200,7 @@ def _with_drift(job: Job, resource_type: ResourceType, context: ResourceContext)
     return replace(
         job,
         changed_properties=job.changed_properties
-        | resource_type.drifted_properties(desired, result),
+        | _restorable(job, resource_type, desired, result),
     )
 
 

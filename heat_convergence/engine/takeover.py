@@ -16,6 +16,7 @@ from heat_convergence.common.transactions import retry_transaction
 from heat_convergence.convergence.lifecycle.dispatch import OutgoingMessage, send_messages
 from heat_convergence.convergence.model.job import JobRef
 from heat_convergence.engine.preparation_journal import PreparedJobs
+from heat_convergence.stacks.contained_bus import ContainedBus
 from heat_convergence.stacks.daemon_services import DaemonServices
 
 LOG = logging.getLogger(__name__)
@@ -77,4 +78,5 @@ def _post(services: DaemonServices, jobs: Sequence[JobRef]) -> None:
     for job in jobs:
         by_traversal.setdefault((job.stack_id, job.version), []).append(job.resource_id)
     messages = [OutgoingMessage(*key, tuple(ids)) for key, ids in sorted(by_traversal.items())]
-    send_messages(services.bus, messages, services.settings)
+    # RULE 11: a message that cannot be sent ends no other's takeover; a sweep repeats it.
+    send_messages(ContainedBus(services.bus, services.errors), messages, services.settings)

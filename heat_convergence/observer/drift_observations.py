@@ -7,32 +7,33 @@ drift status of each resource; changes nothing anywhere.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from typing import Any
 
 from heat_convergence.common.error_boundary import BoundaryName, ErrorBoundary
 from heat_convergence.common.error_log import ErrorLog, ErrorSubject
-from heat_convergence.common.errors import Error, ResourceFailure
+from heat_convergence.common.errors import Error
+from heat_convergence.common.failures import ResourceFailure
+from heat_convergence.common.stored_values import UnreadableValue
 from heat_convergence.convergence.drift.observation import (
     DriftStatus,
+    MassLossBreaker,
     ResourceObservation,
     WatchedResource,
 )
+from heat_convergence.convergence.drift.policy import ResourcePolicy
+from heat_convergence.convergence.drift.settings import MassLossLimits
 from heat_convergence.convergence.model.job import ObservedState
 from heat_convergence.resources.protocol.properties import properties_hash
-from heat_convergence.resources.protocol.resource_type import (
-    ResourceContext,
-    ResourceType,
-    VerbResult,
-)
+from heat_convergence.resources.protocol.resource_type import ResourceType
+from heat_convergence.resources.protocol.verb_values import ResourceContext, VerbResult
 from heat_convergence.resources.protocol.watchable import Watchable
 from heat_convergence.resources.redaction import redact_secrets
+from heat_convergence.template.environment.drift_policies import DriftPolicy
 
 Json = Any
-MASS_LOSS_COUNT = 10  # so many missing resources of a group are too many to be believed …
-MASS_LOSS_SHARE = 0.2  # … if they are this part of it
 _UNREAD = "it is missing in the service's list, and was not read alone yet"
 
 
@@ -42,6 +43,47 @@ class WatchMember:
 
     watched: WatchedResource
     context: ResourceContext
+    policy: ResourcePolicy = field(default_factory=ResourcePolicy)
+
+
+@dataclass(frozen=True, slots=True)
+class RegionLoss:
+    """The missing resources of a group in one region, too many to be believed."""
+
+    region: str
+    lost: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class LossRule:
+    """The rule about missing resources of a group.
+
+    Attributes:
+        limits: The numbers that are too many.
+        breakers: The open breakers by region.
+    """
+
+    limits: MassLossLimits = field(default_factory=MassLossLimits)
+    breakers: Mapping[str, MassLossBreaker] = field(default_factory=dict)
+
+    def find_loss(self, region: str, lost: int, total: int) -> RegionLoss | None:
+        """Return the loss of a region, None if it is to be believed.
+
+        RULE 10: fewer resources than before are no proof that the others are back. Those of a
+        stack that is in progress are not read.
+        """
+        if self.limits.exceeded_by(lost, total):
+            return RegionLoss(region, lost, total)
+        known = self.breakers.get(region)
+        if known is None or not lost or total >= known.total:
+            return None
+        return RegionLoss(region, known.lost, known.total)
+
+    def is_confirmed(self, region: str) -> bool:
+        """Return whether a user has confirmed the loss of a region."""
+        known = self.breakers.get(region)
+        return known is not None and known.confirmed
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +93,14 @@ class WatchRead:
     Attributes:
         changed: Observations that differ from the recorded ones.
         reason: Why resources could not be read; empty if all were.
+        losses: Losses that are too large, confirmed or not.
+        unread_regions: Regions that could not be read.
     """
 
     changed: tuple[ResourceObservation, ...] = ()
     reason: str = ""
+    losses: tuple[RegionLoss, ...] = ()
+    unread_regions: frozenset[str] = frozenset()
 
 
 def read_group(
@@ -62,23 +108,44 @@ def read_group(
     members: Sequence[WatchMember],
     now: datetime,
     errors: ErrorLog,
+    loss_rule: LossRule,
 ) -> WatchRead:
     """Read the resources of a group, each region's together."""
     boundary = ErrorBoundary(BoundaryName.RESOURCE_TYPE, errors)
     regions: dict[str, list[WatchMember]] = {}
+    found: list[ResourceObservation] = []
     for member in members:
+        damage = _damage(member.context)
+        if damage is not None:  # a type that came upon it would read none of the others
+            unknown = _new_observation(member, now, DriftStatus.UNKNOWN)
+            found.append(replace(unknown, reason=damage.description))
+            continue
         region = str(getattr(member.context.cloud, "call_region", ""))
         regions.setdefault(region, []).append(member)
-    found: list[ResourceObservation] = []
-    reasons: list[str] = []
-    for _, some in sorted(regions.items()):
+    reasons: dict[str, str] = {}
+    losses: list[RegionLoss] = []
+    for region, some in sorted(regions.items()):
         read = _read_region(resource_type, some, boundary)
         if isinstance(read, str):
-            reasons.append(read)
+            reasons[region] = read
             continue
         compare = partial(_observe, resource_type, boundary, now)
-        found += [compare(member, read.get(member.watched.row.id)) for member in some]
-    return WatchRead(tuple(_changed(_suspect_mass_loss(found), members)), "; ".join(reasons))
+        observed = [compare(member, read.get(member.watched.row.id)) for member in some]
+        lost = sum(map(_is_lost, observed))
+        loss = loss_rule.find_loss(region, lost, len(observed))
+        if loss is not None:
+            losses.append(loss)
+            if not loss_rule.is_confirmed(region):
+                observed = _distrust(observed, lost)
+        found += observed
+    changed = tuple(_changed(found, members))
+    return WatchRead(changed, "; ".join(reasons.values()), tuple(losses), frozenset(reasons))
+
+
+def _damage(context: ResourceContext) -> UnreadableValue | None:
+    """Return a stored map of the resource that cannot be decoded."""
+    maps: tuple[object, ...] = (context.properties, context.attributes, context.data)
+    return next((each for each in maps if isinstance(each, UnreadableValue)), None)
 
 
 def _read_region(
@@ -139,7 +206,12 @@ def _compare(
     unknown: ResourceObservation,
 ) -> ResourceObservation:
     """Compare the properties; keep the result of an equal reading without comparing again."""
-    values = resource_type.comparable_values(member.context, result)
+    policy = member.policy
+    values = {
+        name: value
+        for name, value in resource_type.comparable_values(member.context, result).items()
+        if policy.of_property(name) is not DriftPolicy.IGNORE
+    }
     values_hash = properties_hash(values)
     recorded = member.watched.recorded
     if (
@@ -148,10 +220,12 @@ def _compare(
         and recorded.values_hash == values_hash
         and recorded.resource_updated_at == unknown.resource_updated_at
     ):
-        return recorded
+        names = [str(each["property"]) for each in recorded.properties]
+        return replace(recorded, policy=policy.of_difference(names))
     drifts = resource_type.compare(member.context, values)
     return replace(
         unknown,
+        policy=policy.of_difference([drift.name for drift in drifts]),
         status=DriftStatus.MODIFIED if drifts else DriftStatus.IN_SYNC,
         properties=tuple(drift.as_document() for drift in drifts),
         values_hash=values_hash,
@@ -172,28 +246,25 @@ def _new_observation(
         observed_at=now,
         resource_updated_at=row.state.updated_at,
         sensitive=row.desired.sensitive,
+        policy=member.policy.of_resource,
     )
 
 
-def _suspect_mass_loss(
-    found: Sequence[ResourceObservation],
-) -> Sequence[ResourceObservation]:
-    """Return the observations, with UNKNOWN for what is missing if that is too much at once.
+def _is_lost(observation: ResourceObservation) -> bool:
+    """Return whether a resource is missing in the list, read alone or not."""
+    unread = observation.status is DriftStatus.UNKNOWN and observation.reason == _UNREAD
+    return unread or observation.status is DriftStatus.DELETED
+
+
+def _distrust(found: Sequence[ResourceObservation], lost: int) -> list[ResourceObservation]:
+    """Return the observations, with UNKNOWN for what is missing.
 
     RULE 10: a mass disappearance is a suspect observation first: an unreachable cell, a wrong
     project, or a service that has lost its database.
     """
-    missing = sum(each.status is DriftStatus.DELETED for each in found)
-    unread = sum(each.status is DriftStatus.UNKNOWN and each.reason == _UNREAD for each in found)
-    lost = missing + unread
-    if lost < MASS_LOSS_COUNT or lost < MASS_LOSS_SHARE * len(found):
-        return found
     reason = f"{lost} of {len(found)} resources of the type are missing at once"
     return [
-        replace(each, status=DriftStatus.UNKNOWN, reason=reason)
-        if each.status is DriftStatus.DELETED
-        or (each.status is DriftStatus.UNKNOWN and each.reason == _UNREAD)
-        else each
+        replace(each, status=DriftStatus.UNKNOWN, reason=reason) if _is_lost(each) else each
         for each in found
     ]
 

@@ -2,28 +2,36 @@
 
 Called by the daemon's timer through ``tick``. Decides when which resources are read and what is
 recorded of them. All resources of one type in one project and region are read together; a group in
-which nothing changes is read less often. It must not change anything in the cloud, and nothing
-else depends on it.
+which nothing changes is read less often. It must not change anything in the cloud; the repairs
+that it lets ``drift_repairs`` start are traversals, which engines do.
 """
 
 from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
 
-from heat_convergence.common.errors import Unavailable
+from heat_convergence.common.failures import Unavailable
 from heat_convergence.common.transactions import retry_transaction
 from heat_convergence.convergence.drift.observation import (
+    MassLossBreaker,
     WatchedResource,
     WatchGroup,
     WatchResult,
 )
+from heat_convergence.convergence.drift.policy import ResourcePolicy, resolve_policy
 from heat_convergence.convergence.model.action import Action
-from heat_convergence.observer.drift_observations import WatchMember, WatchRead, read_group
+from heat_convergence.observer.drift_observations import (
+    LossRule,
+    WatchMember,
+    WatchRead,
+    read_group,
+)
+from heat_convergence.observer.drift_repairs import DriftRepairs
 from heat_convergence.observer.poll_pool import InlinePollPool, PollPool, PollsInProgress
 from heat_convergence.observer.stack_boundary import StackBoundary
 from heat_convergence.resources.protocol.call_groups import call_groups
@@ -41,6 +49,9 @@ from heat_convergence.stacks.daemon_services import (
 )
 
 LOG = logging.getLogger(__name__)
+_NUMBERS = "project=%(project)s type=%(type)s region=%(region)s lost=%(lost)s total=%(total)s"
+_SUSPECTED = f"mass loss suspected: {_NUMBERS}"
+_OVER = f"mass loss over: {_NUMBERS}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +63,7 @@ class _GroupRead:
     started_at: datetime
     obsolete: tuple[str, ...] = ()
     is_empty: bool = False
+    breakers: Mapping[str, MassLossBreaker] = field(default_factory=dict)  # by region
     result: WatchRead = field(default_factory=WatchRead)
 
 
@@ -69,6 +81,7 @@ class DriftWatch:
         self._watch = services.store.watch
         self._registry = services.registry
         self._clock = services.clock
+        self._ids = services.ids
         self._settings = services.settings
         self._wait = services.wait
         self._errors = services.errors
@@ -85,7 +98,8 @@ class DriftWatch:
             if isinstance(each, Watchable) and each.is_watched
         )
         self._last_stack_id = ""
-        self._next_discovery_at = self._next_read_at = services.clock()
+        self._repairs = DriftRepairs(services)
+        self._next_discovery_at = self._next_read_at = self._next_repair_at = services.clock()
 
     def tick(self) -> float:
         """Do what is due; return the seconds until something may be due again."""
@@ -110,7 +124,10 @@ class DriftWatch:
             self._next_read_at = now + timedelta(seconds=interval_s)
             self._boundary.search(partial(self._start_due_reads, now))
         self._boundary.search(self._record_results)
-        next_at = min(self._next_read_at, self._next_discovery_at)
+        if now >= self._next_repair_at:
+            self._next_repair_at = now + timedelta(seconds=interval_s)
+            self._boundary.search(partial(self._repairs.start_due, now))
+        next_at = min(self._next_read_at, self._next_discovery_at, self._next_repair_at)
         return max(0.0, (next_at - self._clock()).total_seconds())
 
     def _discover_groups(self, now: datetime) -> None:
@@ -152,40 +169,62 @@ class DriftWatch:
         for group in groups:
             name = group.implementation
             resource_type = self._registry.find(name)
+            if resource_type is None:
+                continue  # another observer may have it
+            some, ignored = self._with_policies(by_type.get(name, ()))
             read = _GroupRead(
                 group,
-                [] if resource_type is None else self._members(resource_type, by_type, name, now),
+                self._members(resource_type, some, now),
                 now,
-                found.obsolete.get(name, ()),
+                (*found.obsolete.get(name, ()), *ignored),
                 name not in found.existing,
+                {each.region: each for each in found.breakers if each.implementation == name},
             )
-            if resource_type is None or not read.members:
+            if not read.members:
                 self._done.append(read)
                 continue
             slots = call_groups(resource_type, read.members[0].context)
             key = ("watch", *group.key)
             self._reads.start(key, slots, partial(self._read, resource_type, read))
 
+    def _with_policies(
+        self, resources: Sequence[WatchedResource]
+    ) -> tuple[list[tuple[WatchedResource, ResourcePolicy]], list[str]]:
+        """Return the resources to read with their policies, and ids of observations to delete."""
+        found, ignored = [], []
+        for each in resources:
+            policy = resolve_policy(
+                each.row.desired.hooks_and_restrictions,
+                each.stack_policy,
+                each.row.identity.type,
+                self._settings.drift.policies,
+            )
+            if not policy.is_ignored:
+                found.append((each, policy))
+            elif each.recorded is not None:
+                ignored.append(each.row.id)
+        return found, ignored
+
     def _members(
         self,
         resource_type: ResourceType,
-        by_type: dict[str, list[WatchedResource]],
-        name: str,
+        resources: Sequence[tuple[WatchedResource, ResourcePolicy]],
         now: datetime,
     ) -> list[WatchMember]:
         members = []
-        for each in by_type.get(name, ()):
+        for each, policy in resources:
             # The action decides what an observation may change: a check changes nothing.
             action = Action.SUSPEND if each.row.physical.suspended else Action.CHECK
             inputs = VerbInputs(cloud=self._cloud_of(each.stack.tree_id))
             context = build_context(each.row, each.stack, action, now, inputs)
             context = with_name_limit(context, resource_type.physical_name_limit)
-            members.append(WatchMember(each, context))
+            members.append(WatchMember(each, context, policy))
         return members
 
     def _read(self, resource_type: ResourceType, read: _GroupRead) -> None:
         """Read a group, perhaps in another thread; the next round records the result."""
-        result = read_group(resource_type, read.members, read.started_at, self._errors)
+        rule = LossRule(self._settings.drift.mass_loss, read.breakers)
+        result = read_group(resource_type, read.members, read.started_at, self._errors, rule)
         self._done.append(replace(read, result=result))
         self._request_tick()
 
@@ -203,9 +242,40 @@ class DriftWatch:
             observed_at=read.group.observed_at if read.result.reason else read.started_at,
             reason=read.result.reason,
         )
-        result = WatchResult(read.result.changed, read.obsolete, read.is_empty)
+        opened, closed = self._breakers_after(read)
+        result = WatchResult(read.result.changed, read.obsolete, read.is_empty, opened, closed)
         retry_transaction(partial(self._watch.record, group, result), wait=self._wait)
         self._log(read)
+
+    def _breakers_after(
+        self, read: _GroupRead
+    ) -> tuple[tuple[MassLossBreaker, ...], tuple[str, ...]]:
+        """Return the breakers to store after a read, and ids of those to delete.
+
+        A breaker whose region could not be read stays as it is.
+        """
+        opened = []
+        for loss in read.result.losses:
+            known = read.breakers.get(loss.region)
+            if known is None:
+                known = MassLossBreaker(
+                    id=self._ids(),
+                    project_id=read.group.project_id,
+                    implementation=read.group.implementation,
+                    region=loss.region,
+                    lost=loss.lost,
+                    total=loss.total,
+                    since=read.started_at,
+                )
+                opened.append(known)
+                LOG.warning(_SUSPECTED, _numbers(known))
+            elif (known.lost, known.total) != (loss.lost, loss.total):
+                opened.append(replace(known, lost=loss.lost, total=loss.total))
+        regions = {loss.region for loss in read.result.losses} | read.result.unread_regions
+        closed = [each for region, each in read.breakers.items() if region not in regions]
+        for each in closed:
+            LOG.warning(_OVER, _numbers(each))
+        return tuple(opened), tuple(each.id for each in closed)
 
     def _next_interval_s(self, read: _GroupRead) -> float:
         """Return the shortest interval while something changes, else twice the last one."""
@@ -232,6 +302,17 @@ class DriftWatch:
                     "drift observed: stack=%(stack)s resource=%(resource)s status=%(status)s",
                     {"stack": each.stack_id, "resource": each.resource_id, "status": each.status},
                 )
+
+
+def _numbers(breaker: MassLossBreaker) -> dict[str, object]:
+    """Return the fields of the log lines about a breaker."""
+    return {
+        "project": breaker.project_id,
+        "type": breaker.implementation,
+        "region": breaker.region,
+        "lost": breaker.lost,
+        "total": breaker.total,
+    }
 
 
 def _changed_since(member: WatchMember, time: datetime) -> bool:

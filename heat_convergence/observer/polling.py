@@ -13,13 +13,8 @@ from typing import Any
 
 from heat_convergence.common.error_boundary import BoundaryName, ErrorBoundary
 from heat_convergence.common.error_log import ErrorLog, ErrorSubject
-from heat_convergence.common.errors import (
-    EntityNotFound,
-    Error,
-    ResourceFailure,
-    ResourceGone,
-    Retry,
-)
+from heat_convergence.common.errors import Error, Retry
+from heat_convergence.common.failures import ResourceFailure, ResourceGone
 from heat_convergence.convergence.lifecycle.observations import Observation, job_key
 from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.model.job import DesiredState, JobState, ObservedState, Verb
@@ -31,14 +26,14 @@ from heat_convergence.resources.protocol.resource_context import (
     build_context,
     with_name_limit,
 )
-from heat_convergence.resources.protocol.resource_type import (
+from heat_convergence.resources.protocol.resource_type import ResourceType
+from heat_convergence.resources.protocol.verb_values import (
     REOBSERVE_AFTER_S,
     ResourceContext,
-    ResourceType,
     VerbResult,
 )
 from heat_convergence.resources.redaction import redact_secrets
-from heat_convergence.resources.registry import ResourceTypeRegistry
+from heat_convergence.resources.registry import MISSING_TYPE_PAUSE_S, ResourceTypeRegistry
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,8 +157,10 @@ def _plan_poll(
         return None
     resource_type = registry.find(row.desired.implementation)
     if resource_type is None:
-        unknown = str(EntityNotFound("Resource Type", row.desired.implementation))
-        return Observation(ObservedState.FAILED, unknown, job=job_key(row))
+        # Another observer may have the type, during an upgrade or the installation of a plug-in.
+        return Observation(
+            ObservedState.BUSY, recheck_after_s=MISSING_TYPE_PAUSE_S, job=job_key(row)
+        )
     if resource_type.has_nested_stack:
         return None  # its rows are read in the transaction that records the observations
     inputs = VerbInputs(dependencies=batch.inputs, cloud=batch.cloud)
@@ -263,7 +260,7 @@ def _make_observation(
     if observed is ObservedState.READY and row.desired.state is DesiredState.ABSENT:
         observed = ObservedState.BUSY  # whatever its health: it is still there
     if look.observed in (ObservedState.FAILED, ObservedState.ABSENT):
-        reason = f"{look.error_name}: resources.{row.name}: {reason or 'it is gone'}"
+        reason = f"{look.failure_type}: resources.{row.name}: {reason or 'it is gone'}"
     return Observation(
         observed,
         reason,

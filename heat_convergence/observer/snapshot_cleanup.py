@@ -31,7 +31,7 @@ from heat_convergence.convergence.ports.settings import ConvergenceSettings
 from heat_convergence.convergence.ports.store import Store, Transaction
 from heat_convergence.observer.poll_pool import PollsInProgress
 from heat_convergence.observer.stack_boundary import StackBoundary
-from heat_convergence.resources.protocol.resource_type import CloudFactory
+from heat_convergence.resources.protocol.verb_values import CloudFactory
 from heat_convergence.resources.registry import ResourceTypeRegistry
 from heat_convergence.stacks import snapshot_data as saving
 

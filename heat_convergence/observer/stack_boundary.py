@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from heat_convergence.common.error_boundary import BoundaryName, ErrorBoundary
 from heat_convergence.common.error_log import ErrorLog, ErrorSubject
-from heat_convergence.common.errors import ConcurrentTransaction, Unavailable
+from heat_convergence.common.failures import ConcurrentTransaction, Unavailable
 
 LOG = logging.getLogger(__name__)
 

@@ -24,6 +24,7 @@ from heat_convergence.common.errors import (
     RequestLimitExceeded,
     StackValidationFailed,
 )
+from heat_convergence.common.failures import CallRefused
 from heat_convergence.resources.nested.template_resource import TemplateResource
 from heat_convergence.resources.protocol.resource_type import ResourceType
 from heat_convergence.resources.protocol.schema import generate_template, render_schema
@@ -38,6 +39,8 @@ ENTRY_POINT_GROUP = "heat_convergence.resource_types"
 CATALOG_ENTRY_POINT_GROUP = "heat_convergence.resource_catalogs"
 _LISTING_LIMITS = TemplateLimits(max_evaluation_steps=500_000)  # for the user's pattern
 _TEMPLATE = TemplateResource()  # the type of every template's name
+
+MISSING_TYPE_PAUSE_S = 5.0  # until another worker may take a job whose type this one lacks
 
 PropertyDefaults = Mapping[tuple[str, str], Json]  # type and property → default
 TypeOverrides = Mapping[tuple[str, str], Json]  # type and class attribute → value
@@ -121,6 +124,21 @@ class ResourceTypeRegistry:
         found = self.find(name)
         if found is None:
             raise EntityNotFound("Resource Type", name)
+        return found
+
+    def get_for_job(self, name: str) -> ResourceType:
+        """Return a type that a job needs.
+
+        Raises:
+            CallRefused: This worker lacks it: during an upgrade, or the installation of a
+                plug-in, another worker may have it.
+        """
+        found = self.find(name)
+        if found is None:
+            raise CallRefused(
+                f"This worker has no resource type {name}; the job is left to other workers.",
+                retry_after_s=MISSING_TYPE_PAUSE_S,
+            )
         return found
 
     def get_for_template(self, name: str) -> ResourceType:

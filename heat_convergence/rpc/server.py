@@ -22,6 +22,9 @@ from heat_convergence.common.error_log import ErrorLog, ErrorSubject
 from heat_convergence.rpc import messages
 
 LOG = logging.getLogger(__name__)
+# The library declares a durable queue for each server name, which stays in the broker after the
+# worker has ended. No message is addressed to a single worker, so all workers share one name.
+_SERVER = "shared"
 Handler = Callable[[str, int, tuple[str, ...]], object]
 
 
@@ -101,30 +104,28 @@ def create_engine_server(
     transport: oslo_messaging.RPCTransport,
     engine: ConvergeHandler,
     *,
-    server: str,
     errors: ErrorLog | None = None,
 ) -> oslo_messaging.MessageHandlingServer:
     """Return a server of the engines' topic; ``start(override_pool_size=n)`` connects it."""
-    return _server(transport, messages.ENGINE_TOPIC, server, ConvergeEndpoint(engine, errors))
+    return _server(transport, messages.ENGINE_TOPIC, ConvergeEndpoint(engine, errors))
 
 
 def create_observer_server(
     transport: oslo_messaging.RPCTransport,
     observer: ObserveHandler,
     *,
-    server: str,
     errors: ErrorLog | None = None,
 ) -> oslo_messaging.MessageHandlingServer:
     """Return a server of the observers' topic."""
-    return _server(transport, messages.OBSERVER_TOPIC, server, ObserveEndpoint(observer, errors))
+    return _server(transport, messages.OBSERVER_TOPIC, ObserveEndpoint(observer, errors))
 
 
 def _server(
-    transport: oslo_messaging.RPCTransport, topic: str, server: str, endpoint: _Endpoint
+    transport: oslo_messaging.RPCTransport, topic: str, endpoint: _Endpoint
 ) -> oslo_messaging.MessageHandlingServer:
     return oslo_messaging.get_rpc_server(
         transport,
-        oslo_messaging.Target(topic=topic, server=server),
+        oslo_messaging.Target(topic=topic, server=_SERVER),
         [endpoint],
         serializer=messages.ContextSerializer(),
     )

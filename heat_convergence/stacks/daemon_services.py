@@ -17,7 +17,7 @@ from heat_convergence.convergence.ports.bus import Bus
 from heat_convergence.convergence.ports.settings import ConvergenceSettings
 from heat_convergence.convergence.ports.store import Store
 from heat_convergence.resources.nested.template_cache import TemplateCache
-from heat_convergence.resources.protocol.resource_type import CloudFactory, no_cloud
+from heat_convergence.resources.protocol.verb_values import CloudFactory, no_cloud
 from heat_convergence.resources.registry import ResourceTypeRegistry
 from heat_convergence.template.functions.function import NO_FUNCTIONS, Function
 from heat_convergence.template.limits import DEFAULT_LIMITS, TemplateLimits

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from heat_convergence.common.deferred_evaluation import evaluate_outside
 from heat_convergence.common.errors import EntityNotFound
+from heat_convergence.common.evaluation.deferred_evaluation import evaluate_outside
 from heat_convergence.common.ids import IdFactory
 from heat_convergence.convergence.lifecycle import traversal
 from heat_convergence.convergence.lifecycle.context import TraversalContext

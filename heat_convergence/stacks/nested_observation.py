@@ -15,18 +15,19 @@ from functools import partial
 from typing import Any, NoReturn, TypeVar
 
 from heat_convergence.common.clock import Clock
-from heat_convergence.common.deferred_evaluation import (
-    DeferredEvaluation,
-    evaluate_all_outside,
-    find_previous_inputs,
-)
 from heat_convergence.common.error_boundary import (
     TRANSACTION_ERRORS,
     BoundaryName,
     ErrorBoundary,
 )
 from heat_convergence.common.error_log import ErrorLog, ErrorSubject
-from heat_convergence.common.errors import Error, ResourceFailure, RowsContradict
+from heat_convergence.common.errors import Error
+from heat_convergence.common.evaluation.deferred_evaluation import (
+    DeferredEvaluation,
+    evaluate_all_outside,
+    find_previous_inputs,
+)
+from heat_convergence.common.failures import ResourceFailure, RowsContradict
 from heat_convergence.convergence.lifecycle.observations import Observation
 from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.goal import Goal

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from heat_convergence.common.errors import TemplateOutputError
+from heat_convergence.common.failures import TemplateOutputError
 from heat_convergence.common.ids import IdFactory
 from heat_convergence.convergence.model.job import DesiredState
 from heat_convergence.convergence.model.resource import InputResource, Resource

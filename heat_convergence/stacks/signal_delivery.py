@@ -23,7 +23,7 @@ from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.ports.store import Transaction
 from heat_convergence.resources.protocol.resource_context import build_context
-from heat_convergence.resources.protocol.resource_type import SignalResult
+from heat_convergence.resources.protocol.verb_values import SignalResult
 from heat_convergence.resources.registry import ResourceTypeRegistry
 from heat_convergence.stacks.group_scaling import GroupScaler
 

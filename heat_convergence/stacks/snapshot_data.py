@@ -17,7 +17,8 @@ from typing import Any
 from heat_convergence.common import time_limit
 from heat_convergence.common.error_boundary import BoundaryName, ErrorBoundary
 from heat_convergence.common.error_log import ErrorLog, ErrorSubject
-from heat_convergence.common.errors import Error, ResourceGone
+from heat_convergence.common.errors import Error
+from heat_convergence.common.failures import ResourceGone
 from heat_convergence.convergence.lifecycle.snapshots.snapshot_completion import (
     PHYSICAL_NAME_KEY,
     VERSION_KEY,
@@ -30,9 +31,10 @@ from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.model.snapshot import Snapshot
 from heat_convergence.resources.protocol.call_groups import CallGroups, call_groups
 from heat_convergence.resources.protocol.resource_context import resource_snapshot_name
-from heat_convergence.resources.protocol.resource_type import ResourceContext, ResourceType
+from heat_convergence.resources.protocol.resource_type import ResourceType
+from heat_convergence.resources.protocol.verb_values import ResourceContext
 from heat_convergence.resources.registry import ResourceTypeRegistry
-from heat_convergence.template.environment.resource_registry import RESTORED_PROPERTIES
+from heat_convergence.template.environment.registry_checks import RESTORED_PROPERTIES
 from heat_convergence.template.template import Template
 
 Json = Any

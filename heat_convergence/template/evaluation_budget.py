@@ -1,11 +1,12 @@
 """The steps that one evaluation may take.
 
 Opened by whatever evaluates a template or a value, and charged by everything that does work
-for it: the evaluator for the arguments and the result of each call, functions before they
-multiply anything, conditions, constraints and hints.  Decides what an amount of work counts.
+for it: the reader of documents, the evaluator for the template itself and for the arguments
+and the result of each call, functions before they multiply anything, conditions, constraints
+and hints.  Decides what an amount of work counts.
 Must not read a clock: the same template always ends at the same place.
 
-A step stands for a microsecond or two.
+A step stands for about a microsecond.
 """
 
 from __future__ import annotations
@@ -16,15 +17,22 @@ from contextvars import ContextVar
 from typing import Any
 
 from heat_convergence.common.errors import RequestLimitExceeded
-from heat_convergence.common.evaluation_guard import check_no_locks_held
+from heat_convergence.common.evaluation.evaluation_guard import check_no_locks_held
 from heat_convergence.template.expression import Expression
 from heat_convergence.template.limits import DEFAULT_LIMITS, TemplateLimits, YaqlResult
 
 STEPS_PER_SECOND = 1_000_000
-EVALUATIONS_PER_REQUEST = 10  # that use all of their steps
-CHARS_PER_STEP = 512  # to copy, search or hash
+EVALUATIONS_PER_REQUEST = 3  # that use all of their steps
+CHARS_PER_STEP = 512  # to copy, compare or hash
 SLOW_CHARS_PER_STEP = 4  # to parse or to escape, one character at a time
 STEPS_PER_TEXT = 3  # to write a value as JSON, apart from its members
+STEPS_PER_NODE = 3  # to evaluate, check and store a part of a template that is no call
+STEPS_PER_RESOURCE = 60  # to check and store a resource without its sections
+STEPS_PER_WAITING_CALL = 30  # to check and store a call that waits for a resource
+STEPS_PER_DEPENDENCY = 20  # to check and store that a resource needs another
+ENTRIES_PER_STEP = 4  # of a map, to look at
+_MIN_SEARCHED_CHARS = 128
+_MAX_COMPARED_CHARS = 512
 _MAX_HINTS = 10
 _SHORT_WAIT_S = 0.05  # for one expression; not charged
 _LEAVES = frozenset({str, int, float, bool, type(None)})
@@ -34,22 +42,23 @@ class RequestBudget:
     """The work of all evaluations of one request together.
 
     Attributes:
+        steps_left: The steps that the request may still take.
         yaql_seconds_left: The processor time that YAQL expressions may still take.
         yaql_wall_seconds_left: The time by the clock that the request may still wait for them.
     """
 
     def __init__(self, limits: TemplateLimits) -> None:
         self._max_steps = EVALUATIONS_PER_REQUEST * limits.max_evaluation_steps
-        self._steps_left = self._max_steps
+        self.steps_left = self._max_steps
         self.yaql_seconds_left = limits.yaql_max_seconds
         self.yaql_wall_seconds_left = limits.yaql_max_wall_seconds
 
     def charge(self, steps: int) -> None:
         """Account for work of one evaluation; raises ``RequestLimitExceeded``."""
-        self._steps_left -= steps
-        if self._steps_left < 0:
+        self.steps_left -= steps
+        if self.steps_left < 0:
             raise RequestLimitExceeded(
-                "The evaluations of the request and its nested stacks take more than"
+                "Reading and evaluating the templates of the request takes more than"
                 f" {self._max_steps} steps together (max_template_evaluation_steps)"
             )
 
@@ -130,6 +139,16 @@ class EvaluationBudget:
         """Account for a value that is about to be copied or searched so many times."""
         self.charge(times * _measure(value, self.steps_left)[0])
 
+    def charge_search(self, text: str, part: str) -> None:
+        """Account for the search of a part in a text, before it is made.
+
+        Wherever the last character of the part stands, its other characters are compared.
+        """
+        if len(text) < _MIN_SEARCHED_CHARS:
+            return
+        compared = text.count(part[-1]) * min(len(part), _MAX_COMPARED_CHARS) if part else 0
+        self.charge((len(text) + compared) // CHARS_PER_STEP)
+
     def charge_text(self, size: int) -> None:
         """Account for the characters of new text, which take memory as well as work."""
         self._size_left -= size
@@ -204,6 +223,13 @@ def charge_if_bounded(steps: int) -> None:
     budget = _BUDGET.get() or _REQUEST.get()
     if budget is not None:
         budget.charge(steps)
+
+
+def has_steps_left() -> bool:
+    """Return whether the evaluation and the request in progress have not exceeded their steps."""
+    return all(
+        budget is None or budget.steps_left >= 0 for budget in (_BUDGET.get(), _REQUEST.get())
+    )
 
 
 def current_budget() -> EvaluationBudget:

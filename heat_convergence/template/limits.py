@@ -61,8 +61,8 @@ class TemplateLimits:
         max_nodes: Maps, lists and scalars after aliases are expanded.
         max_expanded_size: Characters of the scalars after aliases are expanded.
         max_evaluation_steps: The work of one evaluation, of a template with its conditions and
-            definitions or of one value that is read later; a step is a microsecond or
-            two.  Steps, unlike a clock, are reproducible.
+            definitions or of one value that is read later; a step is about a microsecond.
+            Steps, unlike a clock, are reproducible.
         max_result_size: The characters of new text of all functions in one evaluation.
         yaql_max_steps: Function calls of all YAQL expressions of a template together; a
             step takes about 25 microseconds.

@@ -216,7 +216,11 @@ class ServiceDeployment:
 
     def upgrade_database(self) -> None:
         """Create or upgrade the tables."""
-        command = [_script("manage"), "--config-file", str(self.config), "db", "upgrade"]
+        self.manage("db", "upgrade")
+
+    def manage(self, *arguments: str) -> None:
+        """Run a command of ``heat-convergence-manage`` with this configuration."""
+        command = [_script("manage"), "--config-file", str(self.config), *arguments]
         subprocess.run(command, check=True, capture_output=True, timeout=START_TIMEOUT_S)
 
     def add_daemon(self, role: str, options: ConfigOptions | None = None) -> DaemonProcess:

@@ -238,7 +238,7 @@ def test_signed_url_without_its_version_is_refused(
     project_id = victim.requests.session.get_project_id()
     arn = f"arn%3Aopenstack%3Aheat%3A%3A{project_id}%3A{victim.path.lstrip('/')}"
     query = "AWSAccessKeyId=key&Signature=wrong&SignatureMethod=HmacSHA256&Timestamp=2026"
-    url = f"{service.deployment.endpoint}/v1/signal/{arn}/resources/handle?{query}"
+    url = f"{service.endpoint}/v1/signal/{arn}/resources/handle?{query}"
     started_s = time.perf_counter()
     answer = requests.post(url, timeout=60)
     milliseconds = (time.perf_counter() - started_s) * 1000

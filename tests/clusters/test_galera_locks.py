@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from heatclient.exc import HTTPBadRequest
 
-from heat_convergence.common.errors import ConcurrentTransaction
+from heat_convergence.common.failures import ConcurrentTransaction
 from heat_convergence.common.transactions import retry_transaction
 from heat_convergence.db.connection.database import Database, database_from_url
 from heat_convergence.db.store import SqlStore

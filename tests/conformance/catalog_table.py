@@ -16,7 +16,7 @@ from heat_convergence.resources.driver.ownership_marks import is_findable
 from heat_convergence.resources.driver.rest_resources import BulkRead, OwnershipMarkField
 from heat_convergence.resources.openstack.cinder.qos_specs import QosSpecs
 from tests.conformance.case import SupportedCloud
-from tests.conformance.cases import CASES
+from tests.conformance.cases.all_cases import CASES
 
 HEADER = """\
 The catalog

@@ -11,7 +11,7 @@ from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.model.job import ObservedState
 from heat_convergence.resources.openstack.associations import Association
 from tests.conformance.case import ConformanceCase, SupportedCloud, merge_properties
-from tests.conformance.cases import CASES
+from tests.conformance.cases.all_cases import CASES
 from tests.conformance.conftest import ConformanceTestbed
 from tests.conformance.type_driver import DrivenResource, ResourceTypeDriver, ResponseDelivery
 

@@ -18,16 +18,17 @@ from enum import Enum
 from typing import Any
 
 from heat_convergence.clients.rest_client import CloudRequest
-from heat_convergence.common.errors import Error, ResourceGone, Retry
+from heat_convergence.common.errors import Error, Retry
+from heat_convergence.common.failures import ResourceGone
 from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.model.job import ObservedState
 from heat_convergence.resources.driver.declarative import DeclarativeType
-from heat_convergence.resources.protocol.resource_type import (
+from heat_convergence.resources.protocol.schema import changed_property_names, resolve_properties
+from heat_convergence.resources.protocol.verb_values import (
     NeedsReplacement,
     ResourceContext,
     VerbResult,
 )
-from heat_convergence.resources.protocol.schema import changed_property_names, resolve_properties
 from heat_convergence.resources.registry import ResourceTypeRegistry
 
 MAX_PAUSE_S = 2.0

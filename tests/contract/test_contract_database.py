@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from oslo_config import cfg
 from oslo_db import exception as db_exc
 
-from heat_convergence.common import errors
+from heat_convergence.common.failures import ConcurrentTransaction, StorageRefused, Unavailable
 from heat_convergence.db.connection.database import (
     create_database,
     database_from_url,
@@ -60,7 +60,7 @@ def test_write_block_commits_or_rolls_back(database):
 def test_permanent_error_raises_storage_refused(database):
     with database.write() as connection:
         connection.execute(TABLE.insert().values(id=1, value="a"))
-    with pytest.raises(errors.StorageRefused) as refused, database.write() as connection:
+    with pytest.raises(StorageRefused) as refused, database.write() as connection:
         connection.execute(TABLE.insert().values(id=1, value="b"))
     assert isinstance(refused.value.__cause__, db_exc.DBDuplicateEntry)
     assert values(database) == ["a"]
@@ -110,7 +110,7 @@ def test_failed_transaction_is_rolled_back(database):
     """Even a transaction whose first statement is refused may hold locks."""
     with database.write() as connection:
         connection.execute(TABLE.insert().values(id=1, value="a"))
-    with pytest.raises(errors.StorageRefused), database.write() as connection:
+    with pytest.raises(StorageRefused), database.write() as connection:
         connection.execute(TABLE.insert().values(id=1, value="b"))
     if database.dialect == "mysql":
         with database.engine.connect() as connection:
@@ -187,7 +187,7 @@ def test_statement_count_matches_server(database):
 )
 def test_unreachable_server_raises_unavailable(url):
     database = database_from_url(url)
-    with pytest.raises(errors.Unavailable):
+    with pytest.raises(Unavailable):
         database.ping()
 
 
@@ -208,7 +208,7 @@ def test_deadlock_raises_concurrent_transaction(mariadb_url):
                     if number == first:
                         both_hold.wait()
             ended.append("committed")
-        except errors.ConcurrentTransaction:
+        except ConcurrentTransaction:
             ended.append("refused")
 
     threads = [threading.Thread(target=cross, args=order) for order in ((1, 2), (2, 1))]
@@ -230,7 +230,7 @@ def test_connection_option_is_required():
 
 def test_wait_until_available_backs_off():
     pauses: list[float] = []
-    answers = iter([errors.Unavailable("a"), errors.Unavailable("b"), None])
+    answers = iter([Unavailable("a"), Unavailable("b"), None])
 
     def check() -> None:
         answer = next(answers)
@@ -245,6 +245,6 @@ def test_wait_until_available_stops_on_shutdown():
     stop = threading.Event()
 
     def check() -> None:
-        raise errors.Unavailable("never")
+        raise Unavailable("never")
 
     assert not wait_until_available(check, wait=lambda _s: stop.set(), is_stopping=stop.is_set)

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 import sqlalchemy as sa
 
-from heat_convergence.common.errors import ConcurrentTransaction
+from heat_convergence.common.failures import ConcurrentTransaction
 from heat_convergence.db.encryption.column_encryption import (
     ENCRYPTED_PREFIX,
     Keyring,

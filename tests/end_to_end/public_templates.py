@@ -11,8 +11,6 @@ Left out are
   OS::Heat::HARestarter, OS::Heat::InstanceGroup;
 - those that wait for a guest of Windows or OpenShift to install itself and to signal;
 - server_with_encrpyted_volume.yaml: Cinder requests the key of such a volume from Barbican;
-- those that read the port of one of a server's addresses, which this service does not show:
-  config-pristine-image, docker-compose, kubelet and pristine-atomic-docker-compose;
 - multi_region_hello_world.yaml: its stacks are in RegionOne and RegionTwo;
 - example-chef-template.yaml, which has a list where its type takes a map.
 """
@@ -97,6 +95,19 @@ DEMO_USER_TEMPLATES: dict[str, dict[str, str]] = {
     f"{_SOFTWARE}example-cfn-init-template.yaml": SERVER_PARAMETERS,
     f"{_SOFTWARE}example-cloud-init-configure-ca-cert.yaml": SERVER_PARAMETERS,
     f"{_SOFTWARE}example-cloud-init.yaml": SERVER_PARAMETERS,
+    f"{_SOFTWARE}example-config-pristine-image.yaml": {
+        **SERVER_PARAMETERS,
+        ENVIRONMENT_OPTION: f"{_SOFTWARE}example-config-pristine-image_env.yaml",
+    },
+    f"{_SOFTWARE}example-docker-compose-template.yaml": {
+        **SERVER_PARAMETERS,
+        **{f"env_file_{number}": "NAME=value" for number in range(4)},
+    },
+    f"{_SOFTWARE}example-kubelet-template.yaml": SERVER_PARAMETERS,
+    f"{_SOFTWARE}example-pristine-atomic-docker-compose.yaml": {
+        **SERVER_PARAMETERS,
+        ENVIRONMENT_OPTION: f"{_SOFTWARE}example-pristine-atomic-docker-compose_env.yaml",
+    },
     f"{_SOFTWARE}example-pristine-atomic-tool.yaml": {
         **SERVER_PARAMETERS,
         ENVIRONMENT_OPTION: f"{_BOOT_CONFIG}container_agent_env.yaml",

@@ -17,24 +17,14 @@ import sqlalchemy as sa
 from sqlalchemy.engine import make_url
 
 from tests.conftest import MARIADB, POSTGRESQL, RABBITMQ, fail_or_skip
+from tests.documented_commands import DocumentedPage, with_name
 
-PAGE = (Path(__file__).parents[2] / "docs" / "installing.rst").read_text()
-
-
-def block_after(text: str) -> list[str]:
-    """Return the lines of the literal block that follows a text of the page."""
-    block = re.search(rf"{re.escape(text)}.*?\n\n((?:    [^\n]*\n|\n)+)", PAGE, re.DOTALL)
-    assert block is not None, text
-    return [line.strip() for line in block.group(1).splitlines() if line.strip()]
+PAGE = DocumentedPage("installing.rst")
 
 
 @pytest.fixture
 def name() -> str:
     return f"hc_test_{uuid.uuid4().hex[:12]}"
-
-
-def as_named(line: str, name: str) -> str:
-    return re.sub(r"\bheat\b", name, line)
 
 
 def administrator(server: str, service: str) -> sa.Engine:
@@ -55,7 +45,9 @@ def run_statements(engine: sa.Engine, statements: list[str]) -> None:
 @pytest.fixture
 def mariadb(name: str) -> Iterator[str]:
     engine = administrator(MARIADB, "MariaDB")
-    run_statements(engine, [as_named(line, name) for line in block_after("MariaDB or MySQL, as")])
+    run_statements(
+        engine, [with_name(line, name) for line in PAGE.block_after("MariaDB or MySQL, as")]
+    )
     yield make_url(MARIADB).host or "127.0.0.1"
     run_statements(engine, [f"DROP DATABASE {name}", f"DROP USER '{name}'@'%'"])
 
@@ -65,8 +57,8 @@ def broker(name: str) -> Iterator[str]:
     control = shutil.which("rabbitmqctl")
     if control is None:
         fail_or_skip("RabbitMQ", "rabbitmqctl is not installed")
-    for line in block_after("RabbitMQ. The service needs"):
-        subprocess.run(shlex.split(as_named(line, name)), check=True, capture_output=True)
+    for line in PAGE.block_after("RabbitMQ. The service needs"):
+        subprocess.run(shlex.split(with_name(line, name)), check=True, capture_output=True)
     yield make_url(RABBITMQ).host or "127.0.0.1"
     for command in (["delete_vhost", name], ["delete_user", name]):
         subprocess.run([str(control), *command], check=True, capture_output=True)
@@ -75,19 +67,19 @@ def broker(name: str) -> Iterator[str]:
 def test_database_and_broker_of_the_page_serve_the_configuration_of_the_page(
     name: str, mariadb: str, broker: str, tmp_path: Path
 ) -> None:
-    lines = block_after("the same on every host, readable by the daemons'")
+    lines = PAGE.block_after("the same on every host, readable by the daemons'")
     text = "\n".join(lines)
     hosts = text.replace("@broker:", f"@{broker}:").replace("@database/", f"@{mariadb}/")
     config = tmp_path / "heat-convergence.conf"
     config.write_text(
         re.sub(
             r"^(transport_url|connection) .*$",
-            lambda found: as_named(found.group(), name),
+            lambda found: with_name(found.group(), name),
             hosts,
             flags=re.MULTILINE,
         )
     )
-    upgrade, doctor = block_after("The tables, and a check of everything")
+    upgrade, doctor = PAGE.block_after("The tables, and a check of everything")
     done = run_page_command(upgrade, config)
     assert done.returncode == 0, done.stderr
     done = run_page_command(f"{doctor} --json", config)
@@ -106,7 +98,7 @@ def run_page_command(line: str, config: Path) -> subprocess.CompletedProcess[str
 
 def test_statements_for_postgresql(name: str) -> None:
     engine = administrator(POSTGRESQL, "PostgreSQL")
-    run_statements(engine, [as_named(line, name) for line in block_after("\nPostgreSQL:")])
+    run_statements(engine, [with_name(line, name) for line in PAGE.block_after("\nPostgreSQL:")])
     login = make_url(POSTGRESQL).set(username=name, password="database-password", database=name)
     own = sa.create_engine(login, poolclass=sa.pool.NullPool)
     try:

@@ -7,19 +7,16 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from heat_convergence.common.errors import ResourceGone
+from heat_convergence.common.failures import ResourceGone
 from heat_convergence.convergence.model.job import ObservedState
-from heat_convergence.resources.protocol.resource_type import (
-    ResourceContext,
-    ResourceType,
-    VerbResult,
-)
+from heat_convergence.resources.protocol.resource_type import ResourceType
 from heat_convergence.resources.protocol.schema import (
     AttributeSchema,
     PropertySchema,
     PropertyType,
     TypeSchema,
 )
+from heat_convergence.resources.protocol.verb_values import ResourceContext, VerbResult
 from tests.functional.harness import LocalService
 
 Json = Any

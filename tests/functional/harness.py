@@ -33,7 +33,8 @@ from heat_convergence.observer.observer import Observer
 from heat_convergence.observer.poll_pool import PollPool
 from heat_convergence.resources.custom_constraints import CLOUDLESS_CONSTRAINTS
 from heat_convergence.resources.nested.template_cache import MAX_CACHE_BYTES, TemplateCache
-from heat_convergence.resources.protocol.resource_type import CloudFactory, ResourceType
+from heat_convergence.resources.protocol.resource_type import ResourceType
+from heat_convergence.resources.protocol.verb_values import CloudFactory
 from heat_convergence.resources.registry import ResourceTypeRegistry
 from heat_convergence.stacks.daemon_services import DaemonServices, EvaluationServices
 from heat_convergence.stacks.goal.nested_builder import NestedStackBuilder

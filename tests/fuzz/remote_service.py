@@ -6,6 +6,7 @@ import http.client
 import json
 import socket
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -63,7 +64,8 @@ class RemoteService:
         with socket.create_connection(address, _TIMEOUT_S) as connection:
             try:
                 connection.sendall(_head(environ, len(body)) + body)
-                connection.shutdown(socket.SHUT_WR)  # a length may promise more than there is
+                with suppress(OSError):  # the service has answered and closed the connection
+                    connection.shutdown(socket.SHUT_WR)  # a length may promise more than there is
                 response = http.client.HTTPResponse(connection, method=environ["REQUEST_METHOD"])
                 response.begin()
                 content = response.read()

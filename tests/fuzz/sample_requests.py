@@ -12,6 +12,7 @@ from typing import Any
 from heat_convergence.api.openapi_schemas import QUERIES
 from heat_convergence.api.requests.actions import ACTIONS
 from heat_convergence.api.routes.route import Route
+from heat_convergence.template.environment.drift_policies import DriftPolicy
 from tests.fuzz.template_grammar import TemplateGrammar
 
 Json = Any
@@ -114,6 +115,11 @@ _BODIES: dict[str, Callable[[Random], Json]] = {
     "update": _update,
     "patch": _patch,
     "action": lambda random: {random.choice(ACTIONS): None},
+    "drift_policy": lambda random: {
+        "policy": random.choice((*DriftPolicy, None)),
+        "paused": random.choice((True, False)),
+    },
+    "drift_breakers": lambda random: {"confirmed": random.choice(([], ["no-breaker"]))},
     "signal": _signal,
     "snapshot": lambda _random: {"name": "snap"},
     "mark_unhealthy": lambda random: {

@@ -61,7 +61,7 @@ def test_garbage_in_the_queue_is_dropped_and_the_next_message_processed(rabbit_u
     conf([], default_config_files=[], default_config_dirs=[])
     transport = create_transport(conf, url=rabbit_url)
     engine = RecordedEngine()
-    server = create_engine_server(transport, engine, server="here")
+    server = create_engine_server(transport, engine)
     server.start(override_pool_size=1)
     try:
         with Connection(rabbit_url.replace("rabbit://", "amqp://")) as broker:
@@ -80,3 +80,27 @@ def test_garbage_in_the_queue_is_dropped_and_the_next_message_processed(rabbit_u
         server.stop()
         server.wait()
         transport.cleanup()
+
+
+def test_workers_leave_no_queue_of_their_own(rabbit_url: str) -> None:
+    conf = cfg.ConfigOpts()
+    conf([], default_config_files=[], default_config_dirs=[])
+    transports = [create_transport(conf, url=rabbit_url) for _ in range(3)]
+    servers = [create_engine_server(transport, RecordedEngine()) for transport in transports]
+    try:
+        for server in servers:
+            server.start(override_pool_size=1)
+        for name in (messages.ENGINE_TOPIC, f"{messages.ENGINE_TOPIC}.shared"):
+            assert _count_consumers(rabbit_url, name) == len(servers)
+    finally:
+        for server in servers:
+            server.stop()
+            server.wait()
+        for transport in transports:
+            transport.cleanup()
+
+
+def _count_consumers(rabbit_url: str, queue: str) -> int:
+    with Connection(rabbit_url.replace("rabbit://", "amqp://")) as broker:
+        declared = broker.channel().queue_declare(queue, passive=True)
+        return int(declared.consumer_count)

@@ -8,7 +8,7 @@ import pytest
 import sqlalchemy as sa
 from alembic.script import ScriptDirectory
 
-from heat_convergence.common.errors import StorageRefused
+from heat_convergence.common.failures import StorageRefused
 from heat_convergence.db.connection.database import Database
 from heat_convergence.db.maintenance import schema_revisions, schema_upgrade
 from heat_convergence.db.tables import metadata, stack_tag

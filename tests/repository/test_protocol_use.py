@@ -15,10 +15,9 @@ from pathlib import Path
 import pytest
 
 import heat_convergence.resources
-from heat_convergence.resources.protocol.resource_type import (
-    ImplicitDependency,
+from heat_convergence.resources.protocol.resource_type import ImplicitDependency, ResourceType
+from heat_convergence.resources.protocol.verb_values import (
     ResourceContext,
-    ResourceType,
     SignalResult,
     VerbResult,
 )

@@ -11,7 +11,7 @@ from heat_convergence.testing.simulation.scenarios.campaign import (
     run_seeds,
 )
 
-SEEDS_PER_BATCH = 25
+SEEDS_PER_BATCH = 10
 
 
 @cache

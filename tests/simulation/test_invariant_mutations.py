@@ -16,7 +16,7 @@ from heat_convergence.convergence.ports.store import Transaction
 from heat_convergence.engine import claims, engine, outcomes
 from heat_convergence.engine.execution import Outcome
 from heat_convergence.engine.jobs import Job
-from heat_convergence.observer.observer import Observer
+from heat_convergence.observer.sweep import Sweep
 from heat_convergence.resources.registry import ResourceTypeRegistry
 from heat_convergence.stacks import nested_observation
 from heat_convergence.testing.memory.graph import MemoryGraphRepository
@@ -90,7 +90,7 @@ def _claim_changed_rows(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _remove_sweep(monkeypatch: pytest.MonkeyPatch) -> None:
     """Remove the sweep that finds jobs whose message was lost."""
-    monkeypatch.setattr(Observer, "_sweep", lambda self, now: None)
+    monkeypatch.setattr(Sweep, "run", lambda self, now: None)
 
 
 def _record_intent_after_call(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from heat_convergence.cli import main, simulate
-from heat_convergence.observer.observer import Observer
+from heat_convergence.observer.sweep import Sweep
 
 SCENARIO_TEXT = "create red\n  a: Resource\nsettle\n"
 
@@ -15,7 +15,7 @@ SCENARIO_TEXT = "create red\n  a: Resource\nsettle\n"
 @pytest.fixture
 def seed_without_sweep(monkeypatch: pytest.MonkeyPatch) -> int:
     """Return a seed that violates a rule because the sweep is removed."""
-    monkeypatch.setattr(Observer, "_sweep", lambda self, now: None)
+    monkeypatch.setattr(Sweep, "run", lambda self, now: None)
     return 3
 
 

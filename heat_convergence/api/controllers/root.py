@@ -17,7 +17,7 @@ from pecan.hooks import PecanHook
 from heat_convergence.api.controllers.base import sender_of
 from heat_convergence.api.http import ApiRequest, empty_response
 from heat_convergence.api.middleware.faults import MethodNotAllowed, RouteNotFound
-from heat_convergence.api.middleware.request_metrics import set_route
+from heat_convergence.api.middleware.request_metrics import RequestMetrics
 from heat_convergence.api.policies.enforcer import PolicyEnforcer
 from heat_convergence.api.routes.route import Route
 from heat_convergence.api.routes.table import RouteTable
@@ -81,7 +81,7 @@ class RootController:
             return self.options, []
         if match.route is None:
             raise MethodNotAllowed(request.path)
-        set_route(request.environ, match.route.path)
+        RequestMetrics.set_note(request.environ, match.route.path)
         request.route_match, request.project_id = match, self._project(request, project_id)
         request.caller.is_cloud_admin = self._enforcer.is_cloud_admin(request)
         _require_stack_user_rule(request, match.route)

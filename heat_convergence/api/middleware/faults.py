@@ -63,7 +63,7 @@ class FaultWrapper:
         try:
             return self._application(environ, start_response)
         except RouteNotFound:
-            response = not_found_response()
+            response = webob.exc.HTTPNotFound()  # in the form that ``Accept`` asks for
         except MethodNotAllowed:
             response = error_response(
                 405, "HTTPMethodNotAllowed", "The method is not supported here."
@@ -74,16 +74,6 @@ class FaultWrapper:
             response = _from_library(error, environ)
         body: Iterable[bytes] = response(environ, start_response)
         return body
-
-
-def not_found_response() -> webob.Response:
-    """Return the plain 404 response."""
-    return webob.Response(
-        status=404,
-        content_type="text/plain",
-        charset="UTF-8",
-        text="404 Not Found\n\nThe resource could not be found.\n\n",
-    )
 
 
 def error_response(
@@ -115,8 +105,7 @@ def error_response(
 def _known(error: errors.Error, environ: dict[str, Any]) -> webob.Response:
     status = error.http_status
     if status < 500:
-        error_type = getattr(error, "wire_type", None) or type(error).__name__
-        return error_response(status, error_type, str(error), error.summary)
+        return error_response(status, error.shown_type, str(error), error.summary)
     fields = _log_fields(environ, error.log_text)
     if status == 503:
         # A dependency is unavailable: one line a request is enough.

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from heat_convergence.api.middleware.faults import WsgiApplication
-from heat_convergence.common import errors
+from heat_convergence.common.failures import Unavailable
 
 OVERLOADED_KEY = "heat_convergence.overloaded"
 HEALTHCHECK_PATH = "/healthcheck"
@@ -30,5 +30,5 @@ class OverloadRefusal:
     def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
         """Handle the request, or refuse it with 503 and ``Retry-After``."""
         if environ.get(OVERLOADED_KEY):
-            raise errors.Unavailable("Too many requests are in progress. Please try again later.")
+            raise Unavailable("Too many requests are in progress. Please try again later.")
         return self._application(environ, start_response)

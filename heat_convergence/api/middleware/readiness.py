@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from heat_convergence.api.middleware.faults import WsgiApplication
-from heat_convergence.common import errors
+from heat_convergence.common.failures import Unavailable
 
 CHECK_INTERVAL_S = 1.0
 
@@ -42,7 +42,7 @@ class ReadinessGate:
         if not self._is_ready:
             self._check_once()
         if not self._is_ready:
-            raise errors.Unavailable("The service is not ready. Please try again later.")
+            raise Unavailable("The service is not ready. Please try again later.")
         return self._application(environ, start_response)
 
     def _check_once(self) -> None:
@@ -52,7 +52,7 @@ class ReadinessGate:
         try:
             self._check()
             self._is_ready = True
-        except errors.Unavailable:
+        except Unavailable:
             self._next_check = self._monotonic() + CHECK_INTERVAL_S
         finally:
             self._checking.release()

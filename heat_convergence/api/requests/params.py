@@ -82,16 +82,14 @@ class QueryParams:
         values = self.values(name)
         return values[-1] if values else None
 
-    def boolean(
-        self,
-        name: str,
-        *,
-        default: bool = False,
-        error: type[errors.HTTPBadRequest] = InvalidRequestValue,
-    ) -> bool:
-        """Return a value as a boolean, or raise the error."""
+    def boolean(self, name: str, *, default: bool = False) -> bool:
+        """Return a value as a boolean.
+
+        Raises:
+            HTTPBadRequest: It is none.
+        """
         value = self.last(name)
-        return default if value is None else parse_boolean(name, value, error)
+        return default if value is None else parse_boolean(name, value, errors.HTTPBadRequest)
 
     def non_negative_int(self, name: str) -> int | None:
         """Return a value as a number, None if absent."""

@@ -66,6 +66,21 @@ BUILD_AND_SERVICE_ROUTES = [
     ),
     Route(
         "GET",
+        "/drift/breakers",
+        "drift.list_breakers",
+        "drift:list_breakers",
+        response_schema="drift_breakers",
+    ),
+    Route(
+        "PUT",
+        "/drift/breakers",
+        "drift.confirm_breakers",
+        "drift:confirm_breakers",
+        body_schema="drift_breakers",
+        response_schema="drift_breakers",
+    ),
+    Route(
+        "GET",
         "/build_info",
         "build_info.build_info",
         "build_info:build_info",

@@ -9,9 +9,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from heat_convergence.api.views.formats import format_time
-from heat_convergence.convergence.drift.observation import DriftStatus
+from heat_convergence.convergence.drift.observation import (
+    DriftStatus,
+    MassLossBreaker,
+    StackDriftControl,
+)
+from heat_convergence.convergence.drift.repair_budget import RepairStatus, ResourceRepair
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.db.drift.reads import DriftEntry, ResourceDrift, summarize
+from heat_convergence.template.environment.drift_policies import DriftPolicy
 from heat_convergence.template.text_redaction import mask_values
 
 Json = Any
@@ -29,6 +35,40 @@ def format_stack_drift(stack: Stack, counts: Mapping[DriftStatus, int]) -> dict[
         "stack_name": stack.name,
         "drift_status": str(summarize(counts)),
         "resource_counts": {str(status): counts.get(status, 0) for status in DriftStatus},
+    }
+
+
+def format_control(control: StackDriftControl) -> dict[str, Json]:
+    """Return what users have set for the drift of a stack."""
+    policy = None if control.policy is None else str(control.policy)
+    return {"stack_id": control.stack_id, "policy": policy, "paused": control.paused}
+
+
+def format_breaker(breaker: MassLossBreaker) -> dict[str, Json]:
+    """Return a suspected mass loss."""
+    return {
+        "id": breaker.id,
+        "resource_type": breaker.implementation,
+        "region": breaker.region,
+        "lost": breaker.lost,
+        "total": breaker.total,
+        "since": format_time(breaker.since),
+        "confirmed": breaker.confirmed,
+    }
+
+
+def format_repair(repair: ResourceRepair, stack_name: str) -> dict[str, Json]:
+    """Return the repairs of a resource that no user has requested."""
+    suspended = repair.status is RepairStatus.SUSPENDED
+    return {
+        "stack_id": repair.stack_id,
+        "stack_name": stack_name,
+        "resource_name": repair.resource_name,
+        "repair_status": str(repair.status),
+        "repair_reason": repair.reason,
+        "tries": repair.tries,
+        "started_at": format_time(repair.started_at),
+        "next_at": None if suspended else format_time(repair.next_at),
     }
 
 
@@ -52,5 +92,6 @@ def format_entry(entry: DriftEntry, *, shows_secrets: bool) -> dict[str, Json]:
         "drift_since": format_time(found.since),
         "drift_reason": found.reason,
         "observation_source": str(found.source),
+        "drift_policy": str(found.policy or DriftPolicy.REPORT),
         "properties": properties,
     }

@@ -12,9 +12,14 @@ from heat_convergence.convergence.model.stack import Stack
 LinkDict = dict[str, str]
 
 
+def project_url(base_url: str, project_id: str) -> str:
+    """Return the URL below which everything of a project is."""
+    return f"{base_url}/v1/{quote(project_id, safe='')}"
+
+
 def stacks_url(base_url: str, project_id: str) -> str:
     """Return the URL of a project's stacks."""
-    return f"{base_url}/v1/{quote(project_id, safe='')}/stacks"
+    return f"{project_url(base_url, project_id)}/stacks"
 
 
 def stack_url(base_url: str, stack: Stack) -> str:

@@ -6,7 +6,7 @@ or a deletion needs is never read from the masked one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from typing import Any
 
 from heat_convergence.api.views.formats import format_time
@@ -39,7 +39,7 @@ def format_snapshot(
         "name": snapshot.name,
         "action": str(snapshot.action),
         "status": str(snapshot.status),
-        "status_reason": snapshot.status_reason,
+        "status_reason": snapshot.status_reason or None,
         "data": data,
         "creation_time": format_time(snapshot.created_at),
     }
@@ -54,7 +54,7 @@ class _DocumentMask:
     """
 
     def __init__(
-        self, registry: ResourceTypeRegistry, hidden: frozenset[str], *, is_sensitive: bool
+        self, registry: ResourceTypeRegistry, hidden: Container[str], *, is_sensitive: bool
     ) -> None:
         self._registry = registry
         self._is_sensitive = is_sensitive
@@ -115,7 +115,7 @@ class _DocumentMask:
         ]
 
 
-def _find_hidden_names(document: Mapping[str, Json], limits: TemplateLimits) -> frozenset[str]:
+def _find_hidden_names(document: Mapping[str, Json], limits: TemplateLimits) -> Container[str]:
     """Return the names that a template of the document, or one of its files, hides."""
     hidden: set[str] = set()
     files: set[str] = set()  # the documents of a tree have the same files
@@ -123,7 +123,7 @@ def _find_hidden_names(document: Mapping[str, Json], limits: TemplateLimits) -> 
         hidden |= hidden_parameters(each.get("template"))
         hidden.update((each.get("environment") or {}).get("encrypted_param_names") or ())
         files.update((each.get("files") or {}).values())
-    return hidden_parameters_of_texts(files, limits) | hidden
+    return hidden_parameters_of_texts(files, limits, hidden)
 
 
 def _iterate_documents(document: Mapping[str, Json]) -> Iterator[Mapping[str, Json]]:

@@ -28,9 +28,9 @@ from heat_convergence.clients.delegation import Delegation
 from heat_convergence.clients.endpoints import NoAuthCloud
 from heat_convergence.clients.keystone import CredentialIssuer
 from heat_convergence.clients.signed_urls import Ec2SignatureVerifier
-from heat_convergence.common import errors
 from heat_convergence.common.clock import Clock, utc_now
 from heat_convergence.common.error_log import ErrorLog
+from heat_convergence.common.failures import Unavailable
 from heat_convergence.common.ids import IdFactory, IdGenerator
 from heat_convergence.convergence.model.notification_events import NotifyCallback
 from heat_convergence.db.connection.database import Database, create_database
@@ -44,7 +44,7 @@ from heat_convergence.engine.nested_executor import NestedStackExecutor, NestedT
 from heat_convergence.resources import custom_constraints
 from heat_convergence.resources.catalog import custom_constraints as cloud_constraints
 from heat_convergence.resources.nested.template_cache import TemplateCache
-from heat_convergence.resources.protocol.resource_type import CloudFactory
+from heat_convergence.resources.protocol.verb_values import CloudFactory
 from heat_convergence.resources.registry import ResourceTypeRegistry
 from heat_convergence.rpc import notifications
 from heat_convergence.rpc.bus import RpcBus
@@ -110,7 +110,7 @@ class ProcessComponents:
         self.database.ping()
         found = schema_revisions.get_current_revision(self.database)
         if not schema_revisions.is_compatible(found):
-            raise errors.Unavailable(
+            raise Unavailable(
                 f"the database schema is at {found},"
                 f" this release needs {schema_revisions.HEAD_REVISION}: "
                 "run heat-convergence-manage db upgrade"

@@ -13,9 +13,13 @@ from heat_convergence.api.services import ApiOptions
 from heat_convergence.clients.circuit_breaker import CircuitSettings
 from heat_convergence.clients.settings import ClientSettings, DeferredAuthMethod
 from heat_convergence.conf.clients import SDK_SERVICE_NAMES
+from heat_convergence.convergence.drift.policy import OperatorPolicies
+from heat_convergence.convergence.drift.repair_budget import RepairLimits
+from heat_convergence.convergence.drift.settings import DriftSettings, MassLossLimits
 from heat_convergence.convergence.ports.settings import ConvergenceSettings
 from heat_convergence.sandbox.expression_sandbox import SandboxSettings
 from heat_convergence.stacks.services import StackOptions
+from heat_convergence.template.environment.drift_policies import DriftPolicy
 from heat_convergence.template.limits import TemplateLimits, YaqlRunner
 
 _EXPRESSION_WAIT_S = 0.5  # of a request for processor time
@@ -41,6 +45,26 @@ def convergence_settings(conf: cfg.ConfigOpts) -> ConvergenceSettings:
         sweep_limit=conf.observer.sweep_limit,
         watch_interval_s=conf.drift.interval if conf.drift.enabled else 0.0,
         watch_interval_max_s=max(conf.drift.interval, conf.drift.interval_max),
+        drift=drift_settings(conf),
+    )
+
+
+def drift_settings(conf: cfg.ConfigOpts) -> DriftSettings:
+    """Return the operator's policies and limits of drift."""
+    by_type = (each.rpartition("=") for each in conf.drift.policies)
+    return DriftSettings(
+        policies=OperatorPolicies(
+            DriftPolicy(conf.drift.default_policy),
+            tuple((name, DriftPolicy(policy)) for name, _, policy in by_type),
+        ),
+        repairs=RepairLimits(
+            per_stack=conf.drift.repair_budget_per_stack,
+            per_project=conf.drift.repair_budget_per_project,
+            tries=conf.drift.repair_limit,
+            backoff_s=conf.drift.repair_backoff,
+            backoff_max_s=max(conf.drift.repair_backoff, conf.drift.repair_backoff_max),
+        ),
+        mass_loss=MassLossLimits(conf.drift.mass_loss_count, conf.drift.mass_loss_share),
     )
 
 

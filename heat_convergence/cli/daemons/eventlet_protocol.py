@@ -21,6 +21,7 @@ from eventlet import wsgi
 from heat_convergence.api.middleware.faults import error_response
 from heat_convergence.cli.daemons.http_limits import (
     MAX_BYTES_IN_MEMORY,
+    MAX_HEAD_BYTES,
     HttpLimits,
     timeout_response,
 )
@@ -38,16 +39,21 @@ class _Late(TimeoutError):
 
 
 class _ChunkLines:
-    """The file under a chunked body, whose lines between the data it checks and bounds."""
+    """The file under a chunked body, whose lines between the data it checks and bounds.
 
-    def __init__(self, file: Any, max_bytes: int) -> None:
+    Each line costs processor time: there may be as many bytes of lines as of data, and those of a
+    head, so that neither trailers without end nor chunks of one byte keep the process busy.
+    """
+
+    def __init__(self, file: Any) -> None:
         self._file = file
-        self._bytes_left = max_bytes
+        self._bytes_left = MAX_HEAD_BYTES
         self._in_trailers = False
 
     def read(self, size: int) -> bytes:
         """Return the next bytes of data."""
         data: bytes = self._file.read(size)
+        self._bytes_left += len(data)
         return data
 
     def readline(self) -> bytes:
@@ -62,7 +68,9 @@ class _ChunkLines:
             raise OSError("a line of the chunked body is too long or cut off")
         if not self._in_trailers and not _CHUNK_LINE.fullmatch(line):
             raise OSError("the body is not chunked as its header says")
-        self._in_trailers = self._in_trailers or bool(_LAST_CHUNK.match(line))
+        if not self._in_trailers and _LAST_CHUNK.match(line):
+            self._in_trailers = True
+            self._bytes_left = MAX_HEAD_BYTES
         return line
 
 
@@ -151,7 +159,7 @@ class BoundedHttpProtocol(wsgi.HttpProtocol):  # type: ignore[misc]  # untyped l
         limit = self._limits.body_bytes
         if received.chunked_input:
             self.environ["wsgi.input_terminated"] = True
-            received.rfile = _ChunkLines(received.rfile, max_bytes=16 * limit)
+            received.rfile = _ChunkLines(received.rfile)
         elif not received.content_length:
             return
         elif received.content_length > limit:

@@ -13,12 +13,15 @@ from typing import Any
 
 import webob
 from waitress.channel import HTTPChannel
+from waitress.parser import HTTPRequestParser
+from waitress.receiver import ChunkedReceiver
 from waitress.task import ErrorTask, ThreadedTaskDispatcher, WSGITask
-from waitress.utilities import RequestEntityTooLarge
+from waitress.utilities import BadRequest, RequestEntityTooLarge
 
 from heat_convergence.api.middleware.faults import error_response
 from heat_convergence.api.middleware.overload import OVERLOADED_KEY, is_always_served
 from heat_convergence.cli.daemons.http_limits import (
+    MAX_HEAD_BYTES,
     HttpLimits,
     timeout_response,
     too_large_response,
@@ -66,6 +69,29 @@ class MarkedTask(WSGITask):  # type: ignore[misc]  # untyped library
         return environ
 
 
+class BoundedRequestParser(HTTPRequestParser):  # type: ignore[misc]  # untyped library
+    """A parser that bounds the lines between the data of a chunked body.
+
+    Each line costs processor time, and one without an end is searched again with each part of it:
+    there may be as many bytes of lines as of data, and those of a head.
+    """
+
+    completed: bool
+
+    def received(self, data: bytes) -> int:
+        """Process data from the client, and return how many of its bytes are the request's."""
+        consumed: int = super().received(data)
+        chunks = self.body_rcv
+        if isinstance(chunks, ChunkedReceiver) and not self.completed:
+            data_bytes = len(chunks.getbuf())
+            unended_bytes = len(chunks.control_line) + len(chunks.trailer)
+            line_bytes = self.body_bytes_received - data_bytes
+            if max(unended_bytes, line_bytes - data_bytes) > MAX_HEAD_BYTES:
+                self.error = BadRequest("The lines of the chunked body are too long")
+                self.completed = True
+        return consumed
+
+
 class BoundedChannel(HTTPChannel):  # type: ignore[misc]  # untyped library
     """A connection whose requests must arrive in time.
 
@@ -74,6 +100,7 @@ class BoundedChannel(HTTPChannel):  # type: ignore[misc]  # untyped library
     """
 
     error_task_class = RefusalTask
+    parser_class = BoundedRequestParser
     task_class = MarkedTask
     is_overloaded = False
     request: Any

@@ -34,8 +34,8 @@ _PAUSE_S = 1.0
 # The listener and the trigger are counted, and the new connection that an idle one must make
 # room for.
 _NOT_CONNECTIONS = 3
-# Chunks have overhead: the application checks the exact size of a body.
-_CHUNK_OVERHEAD = 16
+# Of the data and the lines of a chunked body: the application checks the exact size of a body.
+_CHUNK_OVERHEAD = 2
 _UNLIMITED = 2**40
 
 
@@ -159,7 +159,7 @@ def _adjustments(limits: HttpLimits) -> Any:
         cleanup_interval=_POLL_S,
         channel_timeout=max(round(limits.idle_timeout_s), 1),
         max_request_header_size=MAX_HEAD_BYTES,
-        max_request_body_size=limits.body_bytes * _CHUNK_OVERHEAD,
+        max_request_body_size=limits.body_bytes * _CHUNK_OVERHEAD + 2 * MAX_HEAD_BYTES,
         inbuf_overflow=MAX_BYTES_IN_MEMORY,
         outbuf_overflow=MAX_BYTES_IN_MEMORY,
         outbuf_high_watermark=_UNLIMITED,  # so that no thread waits for a client to read

@@ -290,7 +290,6 @@ class EngineWorker(MessageWorker):
         return create_engine_server(
             self.components.transport,
             self.engine,
-            server=self.worker_id,
             errors=self.components.errors,
         )
 
@@ -348,7 +347,6 @@ class ObserverWorker(MessageWorker):
         return create_observer_server(
             self.components.transport,
             self.observer,
-            server=self.worker_id,
             errors=self.components.errors,
         )
 

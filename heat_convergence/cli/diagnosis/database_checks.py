@@ -16,6 +16,7 @@ from heat_convergence.cli.config import package_version
 from heat_convergence.cli.diagnosis.finding import Finding, Severity, one_line
 from heat_convergence.common import errors
 from heat_convergence.common.clock import utc_now
+from heat_convergence.common.failures import AccessRefused
 from heat_convergence.convergence.model.service_record import ServiceRecord
 from heat_convergence.db.connection.database import Database, create_database
 from heat_convergence.db.encryption.column_encryption import Keyring, attach_keyring
@@ -36,7 +37,7 @@ def check_database(conf: cfg.ConfigOpts) -> Iterator[Finding]:
     attach_keyring(database.engine, keyring)
     try:
         yield from _check_connection(database, keyring)
-    except errors.AccessRefused as error:
+    except AccessRefused as error:
         yield _refused(conf, error)
     except errors.Error as error:
         yield Finding(
@@ -125,7 +126,7 @@ def _check_versions(alive: list[ServiceRecord]) -> Iterator[Finding]:
         )
 
 
-def _refused(conf: cfg.ConfigOpts, error: errors.AccessRefused) -> Finding:
+def _refused(conf: cfg.ConfigOpts, error: AccessRefused) -> Finding:
     return Finding(
         "database",
         Severity.ERROR,

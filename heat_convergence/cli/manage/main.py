@@ -23,9 +23,10 @@ from heat_convergence.cli.manage import (
 )
 from heat_convergence.cli.startup.startup_state import StartupProblem
 from heat_convergence.common import errors
+from heat_convergence.common.failures import Unavailable
 from heat_convergence.db.connection.database import Database, create_database
 from heat_convergence.db.encryption.column_encryption import Keyring, attach_keyring
-from heat_convergence.db.maintenance import schema_revisions, schema_upgrade
+from heat_convergence.db.maintenance import restored_work, schema_revisions, schema_upgrade
 
 OK, SCHEMA_DIFFERS, DATABASE_UNREACHABLE, REJECTED = 0, 1, 2, 3
 
@@ -50,7 +51,7 @@ def main(arguments: list[str] | None = None) -> int:
         return REJECTED
     try:
         return _run(database, parsed)
-    except errors.Unavailable as error:
+    except Unavailable as error:
         print(f"The database does not answer: {error.log_text}", file=sys.stderr)
         return DATABASE_UNREACHABLE
     except errors.Error as error:
@@ -122,6 +123,13 @@ def check(database: Database, parsed: argparse.Namespace) -> int:
     return OK
 
 
+def restored(database: Database, parsed: argparse.Namespace) -> int:
+    """Prepare work in progress of a restored database; see ``docs/backup.rst``."""
+    marked = restored_work.mark_possible_creations(database)
+    print(f"{marked} resources are looked for before they are created.")
+    return OK
+
+
 def create_parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
     parser = argparse.ArgumentParser(
@@ -143,6 +151,7 @@ def create_parser() -> argparse.ArgumentParser:
         (upgrade, "upgrade the schema, by default to the revision of this release"),
         (version, "print the revision of the schema"),
         (check, "compare the schema with this release's; exit code 1 if they differ"),
+        (restored, "prepare a database restored from a dump, before the daemons start"),
     )
     for run, text in described:
         verb = verbs.add_parser(run.__name__, help=text)

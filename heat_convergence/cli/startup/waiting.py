@@ -16,7 +16,7 @@ from heat_convergence.cli.startup.startup_state import (
     StartupProblem,
     StartupState,
 )
-from heat_convergence.common import errors
+from heat_convergence.common.failures import AccessRefused
 from heat_convergence.db.connection.database import wait_until_available
 from heat_convergence.rpc.transport import is_refusal
 
@@ -39,7 +39,7 @@ def wait_for_database(
     def check_login() -> None:
         try:
             check()
-        except errors.AccessRefused as error:
+        except AccessRefused as error:
             if startup.was_ready:
                 raise
             raise _database_problem(error) from error
@@ -90,7 +90,7 @@ def _error_of(start: Callable[[], None]) -> Exception | None:
     return None
 
 
-def _database_problem(error: errors.AccessRefused) -> StartupProblem:
+def _database_problem(error: AccessRefused) -> StartupProblem:
     return StartupProblem(
         f"[database] connection: the database refuses user, password or database: {error.detail}",
         EXIT_REFUSED,

@@ -14,6 +14,7 @@ from typing import Any
 
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.stack import Stack
+from heat_convergence.template.environment.drift_policies import DriftPolicy
 
 Json = Any
 
@@ -73,6 +74,7 @@ class ResourceObservation:
         resource_updated_at: ``updated_at`` of the resource when it was made; it says nothing
             about a resource that an action has changed since.
         sensitive: Whether the properties have secrets and are encrypted at rest.
+        policy: The policy of the difference; None in rows of an earlier release.
     """
 
     resource_id: str
@@ -88,6 +90,7 @@ class ResourceObservation:
     observed_at: datetime
     resource_updated_at: datetime | None = None
     sensitive: bool = False
+    policy: DriftPolicy | None = None
 
     def shows_same_as(self, other: ResourceObservation | None) -> bool:
         """Return whether the other one tells users the same, apart from its times."""
@@ -101,7 +104,49 @@ class ResourceObservation:
             self.properties,
             self.reason,
             self.resource_updated_at,
+            self.policy,
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StackDriftControl:
+    """The control of a stack's drift, as a user has set it.
+
+    Attributes:
+        policy: The policy of the stack's resources and of those below a root stack; None for
+            that of their types.
+        paused: Whether the service repairs nothing.
+    """
+
+    stack_id: str
+    policy: DriftPolicy | None = None
+    paused: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MassLossBreaker:
+    """A breaker that keeps missing resources from being repaired, because too many are missing.
+
+    RULE 10: they count as unknown until they are back, or until a user confirms that they are
+    lost. Without the breaker, the loss was never seen or is over.
+
+    Attributes:
+        implementation: The resource type of the watch group.
+        region: The region; empty for that of the service.
+        lost: The number of resources that were missing in the last read.
+        total: The number of resources that should be there.
+        since: When so many were first missing.
+        confirmed: Whether a user has confirmed the loss.
+    """
+
+    id: str
+    project_id: str
+    implementation: str
+    region: str
+    lost: int
+    total: int
+    since: datetime
+    confirmed: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,11 +175,16 @@ class WatchGroup:
 
 @dataclass(frozen=True, slots=True)
 class WatchedResource:
-    """A resource of a complete stack, with the observation recorded last."""
+    """A resource of a complete stack, with the observation recorded last.
+
+    Attributes:
+        stack_policy: The policy that a user has set for the stack or its root.
+    """
 
     row: Resource
     stack: Stack
     recorded: ResourceObservation | None = None
+    stack_policy: DriftPolicy | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,11 +195,13 @@ class WatchedResources:
         resources: Those that can be read and compared now, by id.
         obsolete: Type → ids of recorded observations whose resources do not exist any more.
         existing: The types of which the project has resources, perhaps with an action under way.
+        breakers: The breakers of the types.
     """
 
     resources: tuple[WatchedResource, ...]
     obsolete: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     existing: frozenset[str] = frozenset()
+    breakers: tuple[MassLossBreaker, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,8 +212,12 @@ class WatchResult:
         changed: Observations to record, because they differ from the recorded ones.
         obsolete: Ids of recorded observations to delete.
         is_empty: Whether the group has no resource any more.
+        open_breakers: Breakers to store; of those that exist only the numbers change.
+        closed_breakers: Ids of breakers to delete.
     """
 
     changed: tuple[ResourceObservation, ...] = ()
     obsolete: tuple[str, ...] = ()
     is_empty: bool = False
+    open_breakers: tuple[MassLossBreaker, ...] = ()
+    closed_breakers: tuple[str, ...] = ()

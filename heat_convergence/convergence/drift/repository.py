@@ -10,10 +10,13 @@ from datetime import datetime
 from typing import Protocol
 
 from heat_convergence.convergence.drift.observation import (
+    MassLossBreaker,
+    StackDriftControl,
     WatchedResources,
     WatchGroup,
     WatchResult,
 )
+from heat_convergence.template.environment.drift_policies import DriftPolicy
 
 
 class WatchRepository(Protocol):
@@ -49,6 +52,21 @@ class WatchRepository(Protocol):
 
     def list_watched(self, project_id: str, implementations: Collection[str]) -> WatchedResources:
         """Return a project's resources of the types, in COMPLETE stacks, that nothing acts on."""
+
+    def get_control(self, stack_id: str) -> StackDriftControl:
+        """Return what users have set for the drift of a stack."""
+
+    def get_stack_policy(self, stack_id: str) -> DriftPolicy | None:
+        """Return the policy that a user has set for the stack, else for its root."""
+
+    def set_control(self, control: StackDriftControl) -> None:
+        """Store what a user sets for the drift of a stack."""
+
+    def list_breakers(self, project_id: str) -> list[MassLossBreaker]:
+        """Return the breakers of a project, by type and region."""
+
+    def confirm_breakers(self, project_id: str, ids: Collection[str]) -> int:
+        """Mark breakers of a project confirmed; return how many of the ids exist."""
 
     def record(self, group: WatchGroup, result: WatchResult) -> int:
         """Record what a read has found, and the group's times and reason.

@@ -27,6 +27,7 @@ _GOAL_ACTIONS = frozenset(
     {Action.CREATE, Action.UPDATE, Action.ROLLBACK, Action.ADOPT, Action.RESTORE}
 )
 _BETWEEN_TRIES = frozenset({JobState.RETRY, JobState.SCHEDULABLE, JobState.POSTED})
+TIMED_OUT = "Timed out"
 _CAN_ROLL_BACK = frozenset({Action.CREATE, Action.UPDATE, Action.ADOPT})
 
 
@@ -75,7 +76,7 @@ def fail_traversal(
     tx: Transaction, stack: Stack, reason: str, context: TraversalContext
 ) -> tuple[OutgoingMessage, ...]:
     """Fail a traversal and cancel what it still had under way."""
-    messages = cancel_jobs(tx, stack, context)
+    messages = cancel_jobs(tx, stack, context, TIMED_OUT if reason == TIMED_OUT else "")
     reason += _unsupported_check_note(tx, stack)
     failed = replace(stack, status=Status.FAILED, status_reason=reason)
     return (*messages, *_end(tx, stack, failed, context, {}))
@@ -107,11 +108,17 @@ def fail_ancestor_snapshots(
 
 
 def cancel_jobs(
-    tx: Transaction, stack: Stack, context: TraversalContext
+    tx: Transaction, stack: Stack, context: TraversalContext, cause: str = ""
 ) -> tuple[OutgoingMessage, ...]:
     """Cancel all jobs of a stack, and the nested stacks that it waits for.
 
     A call that is being made ends by itself and leaves its result to the next traversal.
+
+    Args:
+        tx: the transaction.
+        stack: the stack, locked.
+        context: the time and the ids.
+        cause: what the reasons of the resources say beside that they were aborted.
     """
     rows = tx.jobs.lock_by_stack(stack.id)
     _insert_interrupted_events(tx, rows, context)
@@ -124,7 +131,7 @@ def cancel_jobs(
         if row.state.status is Status.IN_PROGRESS:
             by_action.setdefault(row.state.action, []).append(row)
     for action, members in sorted(by_action.items()):
-        reason = f"{action} aborted"
+        reason = f"{action} aborted ({cause})" if cause else f"{action} aborted"
         tx.resources.update(
             [row.id for row in members], status=Status.FAILED, status_reason=reason
         )

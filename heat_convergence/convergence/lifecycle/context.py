@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from heat_convergence.common.ids import IdFactory
+from heat_convergence.common.stored_values import is_readable
 from heat_convergence.convergence.lifecycle.observations import Observations
 from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.event import Event
@@ -133,6 +134,8 @@ def _has_sensitive_properties(row: Resource) -> bool:
     A row may be sensitive for its attributes or its nested stack alone.
     """
     definition = row.desired.definition
+    if not is_readable(definition):
+        return True  # its failure has an event, too
     return bool(definition.get("sensitive")) if definition else row.desired.sensitive
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from heat_convergence.common.deferred_evaluation import evaluate_outside
-from heat_convergence.common.errors import RowsContradict
+from heat_convergence.common.evaluation.deferred_evaluation import evaluate_outside
+from heat_convergence.common.failures import RowsContradict
 from heat_convergence.convergence.lifecycle import completion, traversal
 from heat_convergence.convergence.lifecycle.context import TraversalContext
 from heat_convergence.convergence.lifecycle.progress import ProgressResult

@@ -6,7 +6,7 @@ stack itself.  Each takes the stack's lock and checks again whether there is any
 
 from __future__ import annotations
 
-from heat_convergence.common.errors import InternalError
+from heat_convergence.common.failures import InternalError
 from heat_convergence.convergence.lifecycle import breakpoints, completion, dispatch
 from heat_convergence.convergence.lifecycle.context import TraversalContext
 from heat_convergence.convergence.lifecycle.nested import parent_notification
@@ -27,8 +27,8 @@ def handle_timeout(tx: Transaction, stack_id: str, context: TraversalContext) ->
     if stack is None or not overdue:
         return ProgressResult(None)
     if stack.first_failure_reason is None and completion.should_roll_back(stack):
-        return ProgressResult(stack, rollback_reason="Timed out")
-    reason = stack.first_failure_reason or "Timed out"
+        return ProgressResult(stack, rollback_reason=completion.TIMED_OUT)
+    reason = stack.first_failure_reason or completion.TIMED_OUT
     return ProgressResult(stack, completion.fail_traversal(tx, stack, reason, context))
 
 
@@ -36,7 +36,7 @@ def fail_overdue_stack(
     tx: Transaction, stack_id: str, error_id: str, context: TraversalContext
 ) -> ProgressResult:
     """Fail an overdue stack whose end by ``handle_timeout`` has raised."""
-    reason = f"Timed out; {InternalError(error_id).message}"
+    reason = f"{completion.TIMED_OUT}; {InternalError(error_id).message}"
     return fail_unprocessable_stack(tx, stack_id, reason, context)
 
 

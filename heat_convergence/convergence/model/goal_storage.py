@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
-from heat_convergence.common.errors import RowsContradict
+from heat_convergence.common.failures import RowsContradict
 from heat_convergence.common.stored_values import parse_content
 from heat_convergence.convergence.model.goal import Goal
 from heat_convergence.template import expression

@@ -53,7 +53,8 @@ class DesiredDefinition:
         requires: names of resources of the stack that this one needs.
         referenced_names: those of them whose values it reads.
         sensitive: whether its values have secrets, and are encrypted at rest.
-        hooks_and_restrictions: those of the environment, and ``SINGLE_STEP``.
+        hooks_and_restrictions: those of the environment, its drift policies as words, and
+            ``SINGLE_STEP``.
     """
 
     state: DesiredState

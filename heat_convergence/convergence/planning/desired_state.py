@@ -14,6 +14,7 @@ from datetime import datetime
 from enum import Enum
 
 from heat_convergence.common.ids import IdFactory
+from heat_convergence.convergence.drift.policy import is_restored
 from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.model.json_value import Json
 from heat_convergence.template.evaluation.resource_definition import (
@@ -72,7 +73,8 @@ class DesiredResource:
             implementation: the type that the environment maps its type to.
             nested: for a type with a nested stack, what that stack is made of beside
                 the properties, and what others read of it.
-            hooks_and_restrictions: hooks and restricted actions of the environment.
+            hooks_and_restrictions: hooks, restricted actions and drift policies of the
+                environment.
             update_repairs_failure: an update may repair a failed resource of the type.
             source_digest: hash of the stack's files and environment, for a type that sends
                 them to another service.
@@ -157,7 +159,11 @@ class PlanContext:
     state_source: StateSource = StateSource.RECORDED
     observed_names: frozenset[str] | None = None  # with OBSERVED, these alone; None: all
 
-    def observes(self, name: str) -> bool:
-        """Return whether the traversal observes the resource before it is left as it is."""
-        chosen = self.observed_names is None or name in self.observed_names
-        return chosen and self.state_source is StateSource.OBSERVED
+    def observes(self, desired: DesiredResource) -> bool:
+        """Return whether the traversal observes the resource before it is left as it is.
+
+        A drift policy of the environment may say that the resource is never restored.
+        """
+        chosen = self.observed_names is None or desired.name in self.observed_names
+        restored = is_restored(desired.hooks_and_restrictions)
+        return chosen and restored and self.state_source is StateSource.OBSERVED

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from heat_convergence.common.ids import short_suffix
+from heat_convergence.convergence.drift.policy import is_mark
 from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.job import DesiredState, Verb
 from heat_convergence.convergence.model.json_value import Json
@@ -69,7 +70,9 @@ def choose_incarnations(
         elif current is None:
             chosen[name] = _new_row(desired, incarnations, plan_context)
         elif (
-            inputs_change or _always_runs(desired, plan_context) or not _at_goal(current, desired)
+            inputs_change
+            or _always_runs(desired, plan_context)
+            or not is_at_goal(current, desired)
         ):
             must_run = _always_runs(desired, plan_context) or not switched.isdisjoint(
                 desired.referenced_names
@@ -198,7 +201,8 @@ def _is_marked_unhealthy(row: Resource) -> bool:
     return failed and row.job.verb is None
 
 
-def _at_goal(row: Resource, desired: DesiredResource) -> bool:
+def is_at_goal(row: Resource, desired: DesiredResource) -> bool:
+    """Return whether the row is at rest and has what the goal wants, as far as rows say."""
     return (
         row.job.verb is None
         and row.job.state is None  # a contradiction between rows; a new job clears it
@@ -209,15 +213,17 @@ def _at_goal(row: Resource, desired: DesiredResource) -> bool:
         # None: the nested stack has failed without a request of this one.
         and not (desired.has_nested_stack and row.physical.properties_hash is None)
         and row.physical.applied_hash == desired.definition_hash
-        and set(_lasting_hooks(row)) == set(desired.hooks_and_restrictions)
+        and set(lasting_hooks(row)) == set(desired.hooks_and_restrictions)
     )
 
 
 def _always_runs(desired: DesiredResource, plan_context: PlanContext) -> bool:
     """Return whether the traversal has a job for it, changed or not."""
     updating = plan_context.action is Action.UPDATE
-    stops = updating and has_update_hook(desired.hooks_and_restrictions)
-    return stops or plan_context.observes(desired.name)
+    # A repair of some resources does not stop at the others.
+    concerned = plan_context.observed_names is None or desired.name in plan_context.observed_names
+    stops = updating and concerned and has_update_hook(desired.hooks_and_restrictions)
+    return stops or plan_context.observes(desired)
 
 
 def _new_row(
@@ -258,7 +264,7 @@ def _definition_of(desired: DesiredResource) -> DesiredDefinition:
 def _continued(
     row: Resource, desired: DesiredResource, plan_context: PlanContext, *, must_run: bool
 ) -> Resource:
-    own_change = row.job.verb is not None or not _at_goal(row, desired)
+    own_change = row.job.verb is not None or not is_at_goal(row, desired)
     definition = desired.definition
     if awaits_adoption(row) and row.desired.definition_hash != desired.definition_hash:
         # It is adopted with the properties of its document, and changed after that.
@@ -269,7 +275,7 @@ def _continued(
     planned = with_job(
         row, definition, plan_context, verb=Verb.CONVERGE, must_run=own_change or must_run
     )
-    observing = plan_context.observes(desired.name)
+    observing = plan_context.observes(desired)
     return replace(
         planned,
         # Another name of the same implementation is no other resource.
@@ -308,13 +314,14 @@ def with_job(
         definition=definition,
         job=verb,
         must_run=must_run,
-        hooks_and_restrictions=_lasting_hooks(row),
+        hooks_and_restrictions=lasting_hooks(row),
     )
 
 
-def _lasting_hooks(row: Resource) -> tuple[str, ...]:
+def lasting_hooks(row: Resource) -> tuple[str, ...]:
     """Return its hooks and restrictions that outlast a traversal."""
-    return tuple(each for each in row.desired.hooks_and_restrictions if each != SINGLE_STEP)
+    words = row.desired.hooks_and_restrictions
+    return tuple(each for each in words if each != SINGLE_STEP and not is_mark(each))
 
 
 def physical_name(stack_name: str, resource_name: str, identifier: str) -> str:

@@ -5,7 +5,9 @@ The daemons fill them from their options; tests and the simulator choose their o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from heat_convergence.convergence.drift.settings import DriftSettings
 
 _MAX_DOUBLINGS = 60  # more would exceed what a float can hold
 
@@ -32,6 +34,7 @@ class ConvergenceSettings:
     watch_interval_s: float = 15.0  # between reads of a group that has changed; 0: no watch
     watch_interval_max_s: float = 60.0  # of a group in which nothing changes
     watch_groups_limit: int = 100  # groups whose reads start together
+    drift: DriftSettings = field(default_factory=DriftSettings)
 
     def backoff_s(self, tries: int, requested_s: float | None = None) -> float:
         """Return how long to wait before the next try.

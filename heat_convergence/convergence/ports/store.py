@@ -12,6 +12,7 @@ from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import Protocol
 
+from heat_convergence.convergence.drift.repair_repository import RepairRepository
 from heat_convergence.convergence.drift.repository import WatchRepository
 from heat_convergence.convergence.model.job import JobRef
 from heat_convergence.convergence.model.resource import Resource
@@ -175,6 +176,10 @@ class Store(Protocol):
     @property
     def watch(self) -> WatchRepository:
         """The watch of resources whose stacks are complete."""
+
+    @property
+    def repairs(self) -> RepairRepository:
+        """The repairs that the service starts by itself."""
 
     def transaction(self) -> AbstractContextManager[Transaction]:
         """Open a transaction: commit at the end of the block, roll back on an exception."""

@@ -24,7 +24,8 @@ from sqlalchemy.engine import URL, Connection, Engine, make_url
 from sqlalchemy.pool import QueuePool, StaticPool
 
 from heat_convergence.common import errors, metrics
-from heat_convergence.common.evaluation_guard import holding_locks
+from heat_convergence.common.evaluation.evaluation_guard import holding_locks
+from heat_convergence.common.failures import Unavailable
 from heat_convergence.db.connection.driver_errors import translate_driver_errors
 from heat_convergence.db.connection.galera import detect_galera, is_on_galera
 from heat_convergence.db.connection.roundtrips import reduce_roundtrips
@@ -176,7 +177,7 @@ def wait_until_available(
     while not is_stopping():
         try:
             check()
-        except errors.Unavailable as error:
+        except Unavailable as error:
             LOG.warning("waiting for the database: error=%(error)s", {"error": error.log_text})
             wait(pause_s)
             pause_s = min(pause_s * 2, max_wait_s)

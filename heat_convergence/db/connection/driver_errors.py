@@ -15,6 +15,12 @@ from oslo_db import exception as db_exc
 from sqlalchemy import exc as sa_exc
 
 from heat_convergence.common import errors
+from heat_convergence.common.failures import (
+    AccessRefused,
+    ConcurrentTransaction,
+    StorageRefused,
+    Unavailable,
+)
 
 # Codes of the servers when they preferred another transaction.
 _PG_CONCURRENT = frozenset({"40001", "40P01", "55P03"})
@@ -35,10 +41,10 @@ _PG_REFUSED = re.compile(
 )
 
 _PUBLIC_TEXTS: dict[type[errors.Error], str] = {
-    errors.ConcurrentTransaction: "The database preferred another transaction.",
-    errors.Unavailable: "The database does not answer.",
-    errors.AccessRefused: "The database does not answer.",
-    errors.StorageRefused: "The database refused a value.",
+    ConcurrentTransaction: "The database preferred another transaction.",
+    Unavailable: "The database does not answer.",
+    AccessRefused: "The database does not answer.",
+    StorageRefused: "The database refused a value.",
 }
 
 
@@ -55,19 +61,17 @@ def translate_driver_errors() -> Iterator[None]:
     try:
         yield
     except db_exc.DBDeadlock as error:
-        raise _public_error(errors.ConcurrentTransaction, error) from error
+        raise _public_error(ConcurrentTransaction, error) from error
     except (db_exc.DBConnectionError, db_exc.DBNonExistentDatabase) as error:
         is_refused = _is_refusal(_driver_cause(error))
-        raise _public_error(
-            errors.AccessRefused if is_refused else errors.Unavailable, error
-        ) from error
+        raise _public_error(AccessRefused if is_refused else Unavailable, error) from error
     except sa_exc.TimeoutError as error:  # every connection of the pool is in use
-        raise _public_error(errors.Unavailable, error) from error
+        raise _public_error(Unavailable, error) from error
     except (sa_exc.StatementError, db_exc.DBError) as error:
         own = _own_error(error)
         if own is not None:
             raise own from error
-        error_class = _classify(error) or errors.StorageRefused
+        error_class = _classify(error) or StorageRefused
         raise _public_error(error_class, error) from error
 
 
@@ -94,27 +98,27 @@ def _classify(error: Exception) -> type[errors.Error] | None:
     """Return the class for a driver's error that oslo.db does not classify."""
     cause = _driver_cause(error)
     if _is_refusal(cause):
-        return errors.AccessRefused
+        return AccessRefused
     module = type(cause).__module__
     if module.startswith("sqlite3"):
-        return errors.ConcurrentTransaction if "locked" in str(cause) else None
+        return ConcurrentTransaction if "locked" in str(cause) else None
     if module.startswith("psycopg2"):
         return _classify_postgresql(cause)
     if module.startswith("pymysql"):
         code = cause.args[0] if cause is not None and cause.args else None
         if code in _MYSQL_CONCURRENT:
-            return errors.ConcurrentTransaction
-        return errors.Unavailable if code in _MYSQL_DOWN else None
+            return ConcurrentTransaction
+        return Unavailable if code in _MYSQL_DOWN else None
     return None
 
 
 def _classify_postgresql(cause: Any) -> type[errors.Error] | None:
     if cause.pgcode in _PG_CONCURRENT:
-        return errors.ConcurrentTransaction
+        return ConcurrentTransaction
     # An operational error without a code comes from libpq, which could not reach the
     # server.
     lost = cause.pgcode is None and type(cause).__name__ in ("OperationalError", "InterfaceError")
-    return errors.Unavailable if lost or cause.pgcode in _PG_DOWN else None
+    return Unavailable if lost or cause.pgcode in _PG_DOWN else None
 
 
 def _public_error(error_class: type[errors.Error], cause: Exception) -> errors.Error:

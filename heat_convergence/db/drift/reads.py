@@ -30,13 +30,14 @@ _OF_GROUP = sa.and_(
     watch_group.c.implementation == observation.c.implementation,
 )
 # NULL equals NULL here: a resource that no action has changed since its creation.
-_VALID = sa.or_(
+VALID = sa.or_(
     observation.c.resource_updated_at == resource.c.updated_at,
     sa.and_(observation.c.resource_updated_at.is_(None), resource.c.updated_at.is_(None)),
 )
+"""The condition under which an observation says something about its resource."""
 
 RESOURCES_WITH_DRIFT = resource.outerjoin(
-    observation, sa.and_(observation.c.resource_id == resource.c.id, _VALID)
+    observation, sa.and_(observation.c.resource_id == resource.c.id, VALID)
 ).outerjoin(watch_group, _OF_GROUP)
 """Resources with their valid observations, to select ``DRIFT_COLUMNS`` from."""
 
@@ -104,7 +105,7 @@ def count_by_status(conn: Connection, of_stack: Stack) -> Mapping[DriftStatus, i
     """Return how many resources of the stack, and of those below a root, have each status."""
     query = (
         sa.select(observation.c.status, sa.func.count())
-        .join(resource, sa.and_(resource.c.id == observation.c.resource_id, _VALID))
+        .join(resource, sa.and_(resource.c.id == observation.c.resource_id, VALID))
         .where(_of_tree(of_stack))
         .group_by(observation.c.status)
     )
@@ -132,12 +133,21 @@ def list_by_tree(
     return _read_entries(conn, query.order_by(stack.c.depth, stack.c.id, resource.c.name))
 
 
-def list_by_project(conn: Connection, project_id: str, page: DriftPage) -> list[DriftEntry]:
-    """Return a page of a project's observations, by the id of the resource."""
+def list_by_project(
+    conn: Connection, project_id: str, page: DriftPage
+) -> tuple[list[DriftEntry], str | None]:
+    """Return a page of a project's observations, by the id of the resource.
+
+    Returns:
+        The entries, and the marker of the next page; None if the page is not full.
+    """
     query = _entries(page.statuses).where(observation.c.project_id == project_id)
     if page.marker is not None:
         query = query.where(observation.c.resource_id > page.marker)
-    return _read_entries(conn, query.order_by(observation.c.resource_id).limit(page.limit))
+    rows = conn.execute(query.order_by(observation.c.resource_id).limit(page.limit)).all()
+    # Damaged rows count, too: a page that they make shorter is not the last one.
+    is_full = bool(rows) and len(rows) == page.limit
+    return read_each(rows, _entry_of), rows[-1].resource_id if is_full else None
 
 
 def _entries(statuses: Collection[DriftStatus]) -> sa.Select[Any]:

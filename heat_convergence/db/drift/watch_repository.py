@@ -14,7 +14,9 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from heat_convergence.convergence.drift.observation import (
+    MassLossBreaker,
     ResourceObservation,
+    StackDriftControl,
     WatchedResource,
     WatchedResources,
     WatchGroup,
@@ -24,7 +26,7 @@ from heat_convergence.convergence.drift.repository import WatchRepository
 from heat_convergence.convergence.model.action import Status
 from heat_convergence.convergence.model.job import DesiredState
 from heat_convergence.db.connection.database import Database
-from heat_convergence.db.drift import observation_rows
+from heat_convergence.db.drift import breaker_rows, control_rows, observation_rows
 from heat_convergence.db.index_hints import safe_delete
 from heat_convergence.db.statements import resource_rows, stack_rows
 from heat_convergence.db.statements.readable_rows import (
@@ -33,6 +35,7 @@ from heat_convergence.db.statements.readable_rows import (
     select_earliest,
 )
 from heat_convergence.db.tables import resource, stack, watch_group
+from heat_convergence.template.environment.drift_policies import DriftPolicy
 
 _FIELDS = tuple(field.name for field in fields(WatchGroup))
 _COLUMNS = tuple(watch_group.c[name] for name in _FIELDS)
@@ -149,17 +152,49 @@ class SqlWatchRepository(WatchRepository):
             found = connection.execute(known.where(of_types)).all()
             rows = _get_resources(connection, sorted(row.id for row in found if row.at_rest))
             stacks = _get_stacks(connection, sorted({row.stack_id for row in rows}))
+            policies = control_rows.get_policies(connection, stacks.values())
+            breakers = breaker_rows.list_by_project(connection, project_id, names)
         existing = {row.id: row.implementation for row in found}
         by_id = {each.resource_id: each for each in recorded}
         return WatchedResources(
             tuple(
-                WatchedResource(row, stacks[row.stack_id], by_id.get(row.id))
+                WatchedResource(
+                    row, stacks[row.stack_id], by_id.get(row.id), policies.get(row.stack_id)
+                )
                 for row in rows
                 if row.stack_id in stacks
             ),
             _obsolete(recorded, existing),
             frozenset(existing.values()),
+            tuple(breakers),
         )
+
+    def get_control(self, stack_id: str) -> StackDriftControl:
+        """Return what users have set for the drift of a stack."""
+        with self._database.read() as connection:
+            found = control_rows.list_controls(connection, [stack_id])
+        return found.get(stack_id, StackDriftControl(stack_id=stack_id))
+
+    def get_stack_policy(self, stack_id: str) -> DriftPolicy | None:
+        """Return the policy that a user has set for the stack, else for its root."""
+        with self._database.read() as connection:
+            stacks = _get_stacks(connection, [stack_id])
+            return control_rows.get_policies(connection, stacks.values()).get(stack_id)
+
+    def set_control(self, control: StackDriftControl) -> None:
+        """Store what a user sets for the drift of a stack."""
+        with self._database.write() as connection:
+            control_rows.replace_control(connection, control)
+
+    def list_breakers(self, project_id: str) -> list[MassLossBreaker]:
+        """Return the breakers of a project, by type and region."""
+        with self._database.read() as connection:
+            return breaker_rows.list_by_project(connection, project_id)
+
+    def confirm_breakers(self, project_id: str, ids: Collection[str]) -> int:
+        """Mark breakers of a project confirmed; return how many of the ids exist."""
+        with self._database.write() as connection:
+            return breaker_rows.confirm(connection, project_id, ids)
 
     def record(self, group: WatchGroup, result: WatchResult) -> int:
         """Record what a read has found, and the group's times and reason."""
@@ -171,6 +206,8 @@ class SqlWatchRepository(WatchRepository):
             valid = _unchanged(connection, result.changed)
             observation_rows.replace_rows(connection, valid)
             observation_rows.delete_rows(connection, result.obsolete)
+            breaker_rows.store(connection, result.open_breakers)
+            breaker_rows.delete(connection, result.closed_breakers)
             if result.is_empty:
                 connection.execute(safe_delete(watch_group).where(key))
             else:

@@ -16,7 +16,7 @@ from typing import Any
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 from sqlalchemy.engine import Dialect, Engine
 
-from heat_convergence.common.errors import InvalidEncryptionKey
+from heat_convergence.common.failures import InvalidEncryptionKey
 
 ENCRYPTED_PREFIX = "sealed:"  # no JSON text starts with it
 _KEYRING = "heat_convergence_keyring"

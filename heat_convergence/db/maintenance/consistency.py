@@ -12,7 +12,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from heat_convergence.common.errors import RowsContradict
+from heat_convergence.common.failures import RowsContradict
 from heat_convergence.common.stored_values import is_readable
 from heat_convergence.convergence.invariants.transition import StackState
 from heat_convergence.convergence.model.goal_storage import file_hashes_of_common_part

@@ -13,7 +13,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from heat_convergence.common.errors import InvalidEncryptionKey
+from heat_convergence.common.failures import InvalidEncryptionKey
 from heat_convergence.db.column_types import EncryptedText, JsonText, NameList
 from heat_convergence.db.connection.database import Database
 from heat_convergence.db.encryption.column_encryption import ENCRYPTED_PREFIX, Keyring

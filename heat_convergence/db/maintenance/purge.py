@@ -22,6 +22,7 @@ from heat_convergence.db.index_hints import safe_delete
 from heat_convergence.db.statements import contents, value_dedup
 from heat_convergence.db.tables import (
     content,
+    drift_repair,
     event,
     goal,
     observation,
@@ -33,6 +34,7 @@ from heat_convergence.db.tables import (
     software_config,
     software_deployment,
     stack,
+    stack_drift,
     stack_tag,
 )
 
@@ -45,6 +47,8 @@ _OF_A_STACK = (
     resource_graph,
     physical_dependency,
     observation,
+    stack_drift,
+    drift_repair,
     resource,
 )
 _CHUNK = 500

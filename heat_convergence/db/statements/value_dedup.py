@@ -15,7 +15,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from heat_convergence.common.errors import RowsContradict
+from heat_convergence.common.failures import RowsContradict
 from heat_convergence.common.stored_values import ContentMap, readable_or_empty
 from heat_convergence.db.encryption.column_encryption import ENCRYPTED_PREFIX
 from heat_convergence.db.statements import contents

@@ -15,13 +15,13 @@ from heat_convergence.common.errors import StackValidationFailed
 from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.model.job import ObservedState
 from heat_convergence.resources.builtin.local_type import LocalType, busy_result, remaining_s
-from heat_convergence.resources.protocol.resource_type import ResourceContext, VerbResult
 from heat_convergence.resources.protocol.schema import (
     PropertySchema,
     PropertyType,
     SupportStatus,
     TypeSchema,
 )
+from heat_convergence.resources.protocol.verb_values import ResourceContext, VerbResult
 from heat_convergence.template.parameters.constraints import AllowedValues, Range
 
 Json = Any

@@ -16,7 +16,6 @@ from typing import Any
 from heat_convergence.common.errors import StackValidationFailed
 from heat_convergence.convergence.model.job import ObservedState
 from heat_convergence.resources.builtin.local_type import LocalType
-from heat_convergence.resources.protocol.resource_type import ResourceContext, VerbResult
 from heat_convergence.resources.protocol.schema import (
     AttributeSchema,
     CacheMode,
@@ -26,6 +25,7 @@ from heat_convergence.resources.protocol.schema import (
     SupportStatus,
     TypeSchema,
 )
+from heat_convergence.resources.protocol.verb_values import ResourceContext, VerbResult
 from heat_convergence.template.parameters.constraints import AllowedValues, Range
 
 Json = Any

@@ -13,7 +13,7 @@ from typing import Any
 from heat_convergence.convergence.model.action import Action
 from heat_convergence.resources.driver.resource_client import RestResourceClient
 from heat_convergence.resources.driver.rest_resources import BulkRead
-from heat_convergence.resources.protocol.resource_type import ResourceContext
+from heat_convergence.resources.protocol.verb_values import ResourceContext
 
 Json = Any
 CLOCK_SKEW = timedelta(seconds=60)  # by which the service's clock may differ from ours

@@ -13,12 +13,8 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 from heat_convergence.common.errors import Error as AnyError
-from heat_convergence.common.errors import (
-    ResourceGone,
-    ResourceTypeUnavailable,
-    Retry,
-    StackValidationFailed,
-)
+from heat_convergence.common.errors import ResourceTypeUnavailable, Retry, StackValidationFailed
+from heat_convergence.common.failures import ResourceGone
 from heat_convergence.convergence.model.job import ObservedState
 from heat_convergence.resources.driver import (
     ownership_marks,
@@ -30,10 +26,7 @@ from heat_convergence.resources.driver.ownership_marks import DESCRIPTION
 from heat_convergence.resources.driver.resource_client import RestResourceClient
 from heat_convergence.resources.driver.rest_resources import OwnershipMarkField
 from heat_convergence.resources.driver.type_spec import ALWAYS_LIVE, PhysicalResource
-from heat_convergence.resources.protocol.resource_type import (
-    ResourceContext,
-    VerbResult,
-)
+from heat_convergence.resources.protocol.verb_values import ResourceContext, VerbResult
 
 Json = Any
 
@@ -245,7 +238,10 @@ class DeclarativeType(DriftDetection):
         """Observe the object; a missing one is FAILED."""
         result = self.observe(context)
         if result.observed is ObservedState.ABSENT:
-            return replace(result, observed=ObservedState.FAILED, reason="it is gone")
+            reason = result.reason or "it is gone"
+            return replace(
+                result, observed=ObservedState.FAILED, reason=reason, error_name="NotFound"
+            )
         key = context.resource_id
         return self.with_related_objects([context], {key: result})[key]
 

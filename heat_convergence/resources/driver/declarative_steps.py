@@ -11,10 +11,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from heat_convergence.clients.endpoints import NoAuthCloud
-from heat_convergence.clients.rest_client import CloudClient, RequestLimiter, SdkCloudClient
-from heat_convergence.common.errors import (
-    ResourceFailure,
+from heat_convergence.clients.rest_client import (
+    CloudClient,
+    RequestLimiter,
+    SdkCloudClient,
+    make_cache_key,
 )
+from heat_convergence.common.failures import ResourceFailure
 from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.model.job import ObservedState
 from heat_convergence.resources.driver import (
@@ -27,11 +30,8 @@ from heat_convergence.resources.driver.id_lookup import BodyCache, IdCache, IdLo
 from heat_convergence.resources.driver.resource_client import RestResourceClient
 from heat_convergence.resources.driver.rest_resources import RestResource
 from heat_convergence.resources.driver.type_spec import TypeSpec
-from heat_convergence.resources.protocol.resource_type import (
-    ResourceContext,
-    ResourceType,
-    VerbResult,
-)
+from heat_convergence.resources.protocol.resource_type import ResourceType
+from heat_convergence.resources.protocol.verb_values import ResourceContext, VerbResult
 
 Json = Any
 
@@ -275,5 +275,9 @@ def require_cloud(context: ResourceContext, slots: RequestLimiter) -> CloudClien
         return sender
     project_id = context.project_id
     return SdkCloudClient(
-        project_id, project_id, lambda: cloud.connection, slots, breakers=cloud.breakers
+        make_cache_key(project_id, cloud.call_region),
+        project_id,
+        lambda: cloud.connection,
+        slots,
+        breakers=cloud.breakers,
     )

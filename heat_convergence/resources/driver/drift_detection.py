@@ -9,11 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from heat_convergence.common.errors import (
-    EntityNotFound,
-    PhysicalResourceNameAmbiguity,
-    ResourceGone,
-)
+from heat_convergence.common.errors import EntityNotFound, PhysicalResourceNameAmbiguity
+from heat_convergence.common.failures import ResourceGone
 from heat_convergence.convergence.drift.comparison import (
     COMPARED,
     Comparison,
@@ -28,7 +25,7 @@ from heat_convergence.resources.driver.ownership_marks import VALUE_SPECS
 from heat_convergence.resources.driver.resource_client import IDS_PER_QUERY, RestResourceClient
 from heat_convergence.resources.driver.rest_resources import BulkRead
 from heat_convergence.resources.driver.type_spec import ArgumentMapping
-from heat_convergence.resources.protocol.resource_type import ResourceContext, VerbResult
+from heat_convergence.resources.protocol.verb_values import ResourceContext, VerbResult
 from heat_convergence.resources.protocol.watchable import Watchable
 
 Json = Any

@@ -15,12 +15,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from heat_convergence.clients.rest_client import CloudClient
-from heat_convergence.common.errors import (
-    EntityNotFound,
-    PhysicalResourceNameAmbiguity,
-    ResourceFailure,
-    ResourceGone,
-)
+from heat_convergence.common.errors import EntityNotFound, PhysicalResourceNameAmbiguity
+from heat_convergence.common.failures import ResourceFailure, ResourceGone
 from heat_convergence.resources.driver.resource_client import RestResourceClient
 from heat_convergence.resources.driver.rest_resources import RestResource
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from heat_convergence.resources.driver.rest_resources import OWNER_METADATA_KEY, OwnershipMarkField
 from heat_convergence.resources.driver.type_spec import TypeSpec
-from heat_convergence.resources.protocol.resource_type import ResourceContext
+from heat_convergence.resources.protocol.verb_values import ResourceContext
 
 Json = Any
 DESCRIPTION = "description"

@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import quote
 
 from heat_convergence.clients.rest_client import CloudClient, CloudRequest, CloudResponse
-from heat_convergence.common.errors import ResourceFailure, ResourceGone
+from heat_convergence.common.failures import ResourceFailure, ResourceGone
 from heat_convergence.resources.driver.rest_resources import RestResource
 
 Json = Any

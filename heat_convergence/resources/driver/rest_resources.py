@@ -6,6 +6,7 @@ objects of one REST resource, its properties name objects of others, constraints
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -96,3 +97,8 @@ class RestResource:
     def label(self) -> str:
         """The entity's name in messages to users."""
         return self.entity_label or self.entity.rpartition(".")[2]
+
+
+def by_entity(*rest_resources: RestResource) -> Mapping[str, RestResource]:
+    """Return REST resources by the names of their entities."""
+    return {rest_resource.entity: rest_resource for rest_resource in rest_resources}

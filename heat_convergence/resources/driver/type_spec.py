@@ -15,7 +15,8 @@ from heat_convergence.convergence.drift.comparison import PropertyComparison
 from heat_convergence.resources.driver.id_lookup import IdLookup
 from heat_convergence.resources.driver.resource_client import RestResourceClient
 from heat_convergence.resources.driver.rest_resources import RestResource
-from heat_convergence.resources.protocol.resource_type import ImplicitDependency, ResourceContext
+from heat_convergence.resources.protocol.resource_type import ImplicitDependency
+from heat_convergence.resources.protocol.verb_values import ResourceContext
 
 Json = Any
 

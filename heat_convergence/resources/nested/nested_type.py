@@ -13,24 +13,17 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
-from heat_convergence.common.errors import (
-    Error,
-    NotFound,
-    NotSupported,
-    TemplateOutputError,
-)
+from heat_convergence.common.errors import Error, NotFound, NotSupported
+from heat_convergence.common.failures import TemplateOutputError
 from heat_convergence.convergence.model.goal import Goal
 from heat_convergence.convergence.model.resource import InputResource, Resource
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.resources.nested.template_cache import TemplateFiles
 from heat_convergence.resources.protocol.resource_context import RowInputs
-from heat_convergence.resources.protocol.resource_type import (
-    ResourceContext,
-    ResourceType,
-    VerbResult,
-)
+from heat_convergence.resources.protocol.resource_type import ResourceType
 from heat_convergence.resources.protocol.scaling_adjustment import GroupCompletion, ScalingBounds
 from heat_convergence.resources.protocol.schema import TypeSchema
+from heat_convergence.resources.protocol.verb_values import ResourceContext, VerbResult
 from heat_convergence.template.environment.environment import Environment
 from heat_convergence.template.evaluation.evaluation import ValueAtPath, resolve_value
 from heat_convergence.template.evaluation.output_definition import OutputDefinition

@@ -26,7 +26,6 @@ from heat_convergence.resources.nested.nested_type import (
     replace_unresolved,
     stack_arn,
 )
-from heat_convergence.resources.protocol.resource_type import ResourceContext
 from heat_convergence.resources.protocol.schema import (
     AttributeSchema,
     PropertySchema,
@@ -34,6 +33,7 @@ from heat_convergence.resources.protocol.schema import (
     TypeSchema,
 )
 from heat_convergence.resources.protocol.type_schema import EMPTY_VALUES
+from heat_convergence.resources.protocol.verb_values import ResourceContext
 from heat_convergence.template.parameters.parameter_schemas import ParameterSchema, ParameterType
 from heat_convergence.template.template import Template
 

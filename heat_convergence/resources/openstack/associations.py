@@ -11,15 +11,12 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from heat_convergence.common.errors import (
-    Error,
-    ResourceGone,
-    Retry,
-)
+from heat_convergence.common.errors import Error, Retry
+from heat_convergence.common.failures import ResourceGone
 from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.model.job import ObservedState
 from heat_convergence.resources.driver.declarative import DeclarativeType
-from heat_convergence.resources.protocol.resource_type import ResourceContext, VerbResult
+from heat_convergence.resources.protocol.verb_values import ResourceContext, VerbResult
 
 Json = Any
 

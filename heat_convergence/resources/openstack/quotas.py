@@ -12,7 +12,7 @@ from typing import Any
 from heat_convergence.common.errors import PropertyUnspecifiedError
 from heat_convergence.convergence.model.job import ObservedState
 from heat_convergence.resources.driver.declarative import DeclarativeType
-from heat_convergence.resources.protocol.resource_type import ResourceContext, VerbResult
+from heat_convergence.resources.protocol.verb_values import ResourceContext, VerbResult
 
 Json = Any
 PROJECT = "project"

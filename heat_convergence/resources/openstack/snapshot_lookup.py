@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from heat_convergence.resources.driver.resource_client import RestResourceClient
-from heat_convergence.resources.protocol.resource_type import ResourceContext
+from heat_convergence.resources.protocol.verb_values import ResourceContext
 
 Json = Any
 

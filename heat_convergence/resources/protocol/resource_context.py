@@ -14,11 +14,8 @@ from typing import Any
 from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.resource import InputResource, Resource
 from heat_convergence.convergence.model.stack import Stack
-from heat_convergence.resources.protocol.resource_type import (
-    ResourceContext,
-    ResourceType,
-    ResourceTypeFinder,
-)
+from heat_convergence.resources.protocol.resource_type import ResourceType, ResourceTypeFinder
+from heat_convergence.resources.protocol.verb_values import ResourceContext
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from heat_convergence.common.errors import Error, Retry, RowsContradict
+from heat_convergence.common.errors import Error, Retry
+from heat_convergence.common.failures import RowsContradict
 from heat_convergence.common.ids import IdFactory
 from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.goal import Goal

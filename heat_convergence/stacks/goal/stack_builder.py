@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from heat_convergence.common import errors
+from heat_convergence.common.failures import RowsContradict
 from heat_convergence.convergence.lifecycle.rollback import DesiredEvaluation
 from heat_convergence.convergence.model.goal import Goal
 from heat_convergence.convergence.model.snapshot import Snapshot
@@ -24,6 +24,7 @@ from heat_convergence.db.statements import contents
 from heat_convergence.resources.nested.template_cache import TemplateFiles, content_hash
 from heat_convergence.stacks import quotas, snapshot_data
 from heat_convergence.stacks.goal.desired_resources import derive_desired_resources
+from heat_convergence.stacks.goal.drift_patterns import check_drift_patterns
 from heat_convergence.stacks.goal.goal_builder import (
     GoalBuilder,
     GoalInputs,
@@ -135,6 +136,12 @@ class StackBuilder:
         quotas.check_name_lengths(evaluated.definitions)
         files = self._template_files(source)
         target = ValidationTarget.from_evaluated(evaluated, source.environment, files, stack.depth)
+        check_drift_patterns(
+            source.environment.registry,
+            source.template.resource_names,
+            target.implementations,
+            services.registry,
+        )
         checked = self._validator(
             source, stack, ValidationOptions(is_type_forbidden=is_type_forbidden)
         ).validate(target, diagnostics)
@@ -254,7 +261,7 @@ class StackBuilder:
         try:
             goal = replace(_goal_row(conn, stack), files={})
             return _with_texts(goal, contents.get_contents(conn, _content_hashes(goal)))
-        except errors.RowsContradict:
+        except RowsContradict:
             return None
 
     def source_from_snapshot(self, stored: StoredGoal, snapshot: Snapshot) -> TemplateSource:
@@ -315,7 +322,7 @@ def _may_hold_secrets(source: TemplateSource, evaluated: EvaluatedTemplate) -> b
 def _goal_row(conn: Any, stack: Stack) -> Goal:
     goal = SqlGoalRepository(conn).get(stack.goal_id)
     if goal is None:
-        raise errors.RowsContradict(f"Stack {stack.id} has no goal {stack.goal_id}")
+        raise RowsContradict(f"Stack {stack.id} has no goal {stack.goal_id}")
     return goal
 
 

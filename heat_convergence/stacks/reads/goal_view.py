@@ -6,7 +6,7 @@ attributes that others change, which are read anew; must not read the database.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -140,7 +140,7 @@ def parse_stored_template(text: str, limits: TemplateLimits) -> Json:
     return load_document(text, limits=limits).data
 
 
-def format_environment(goal: Goal, hidden_names: Collection[str]) -> dict[str, Json]:
+def format_environment(goal: Goal, hidden_names: Container[str]) -> dict[str, Json]:
     """Return the five sections, with values of hidden parameters masked.
 
     Args:

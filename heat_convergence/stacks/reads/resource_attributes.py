@@ -17,7 +17,8 @@ from typing import Any
 from heat_convergence.clients.rest_client import CloudClient
 from heat_convergence.common.error_boundary import BoundaryName, ErrorBoundary
 from heat_convergence.common.error_log import ErrorLog, ErrorSubject
-from heat_convergence.common.errors import Error, ResourceGone
+from heat_convergence.common.errors import Error
+from heat_convergence.common.failures import ResourceGone
 from heat_convergence.common.time_limit import time_limit
 from heat_convergence.convergence.model.action import Status
 from heat_convergence.convergence.model.resource import InputResource
@@ -26,7 +27,8 @@ from heat_convergence.db.reads.resources import ResourceRow
 from heat_convergence.resources.driver.request_cloud import current_cloud
 from heat_convergence.resources.protocol.live_attributes import LiveAttributes
 from heat_convergence.resources.protocol.resource_context import dependency_context
-from heat_convergence.resources.protocol.resource_type import ResourceContext, ResourceType
+from heat_convergence.resources.protocol.resource_type import ResourceType
+from heat_convergence.resources.protocol.verb_values import ResourceContext
 from heat_convergence.resources.redaction import redact_attributes
 from heat_convergence.resources.registry import ResourceTypeRegistry
 from heat_convergence.stacks.services import StackServices

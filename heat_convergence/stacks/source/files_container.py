@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 from heat_convergence.clients.rest_client import CloudClient, CloudRequest
 from heat_convergence.common import errors
+from heat_convergence.common.failures import ResourceGone
 
 Json = Any
 MAX_FILES = 256
@@ -64,7 +65,7 @@ def _get(
     path = f"/{quote(container, safe='')}{object_path}"
     try:
         return cloud.send(CloudRequest(_STORE, "GET", path, query=query or {}))
-    except errors.ResourceGone as error:
+    except ResourceGone as error:
         raise errors.HTTPBadRequest(
             f'files_container: "{container}{object_path}" is not there.'
         ) from (error)

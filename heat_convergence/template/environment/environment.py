@@ -9,13 +9,14 @@ Source: docs/reference/events-and-states.rst.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from heat_convergence.common.errors import HTTPBadRequest
 from heat_convergence.template.diagnostics import did_you_mean
 from heat_convergence.template.environment.resource_registry import ResourceRegistry
+from heat_convergence.template.evaluation_budget import ENTRIES_PER_STEP, charge_if_bounded
 from heat_convergence.template.limits import DEFAULT_LIMITS, TemplateLimits
 from heat_convergence.template.parsing.document_loader import load_document
 
@@ -215,7 +216,8 @@ def _merged_body(before: Json, after: Json) -> Json:
     return after
 
 
-def _removed_by(pattern: str, entries: Iterable[str]) -> list[str]:
+def _removed_by(pattern: str, entries: Collection[str]) -> list[str]:
     if not pattern.endswith("*"):
-        return [name for name in entries if name == pattern]
+        return [pattern] if pattern in entries else []
+    charge_if_bounded(len(entries) // ENTRIES_PER_STEP)
     return [name for name in entries if name.startswith(pattern[:-1]) and name != "resources"]

@@ -1,4 +1,4 @@
-"""The resource registry: implementations, hooks and restricted actions of resources.
+"""The resource registry: implementations, hooks, restrictions and drift policies of resources.
 
 Decides them from an environment's ``resource_registry``.  Called when a goal is planned
 and whenever a resource is about to act.  Must not load templates or know resource types.
@@ -10,29 +10,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 from typing import Any
 
-from heat_convergence.common.errors import (
-    HTTPBadRequest,
-    InvalidBreakPointHook,
-    InvalidRestrictedAction,
-    StackValidationFailed,
+from heat_convergence.common.errors import HTTPBadRequest, StackValidationFailed
+from heat_convergence.template.environment import drift_policies
+from heat_convergence.template.environment.drift_policies import DRIFT, DriftPolicy
+from heat_convergence.template.environment.registry_checks import (
+    HOOKS,
+    MAPS_OF_RESOURCE,
+    RESTORED_PROPERTIES,
+    RESTRICTED_ACTIONS,
+    as_list,
+    check_resources,
 )
-from heat_convergence.template.diagnostics import did_you_mean
+from heat_convergence.template.environment.resource_patterns import ResourcePatterns
+from heat_convergence.template.evaluation_budget import ENTRIES_PER_STEP, charge_if_bounded
 
 Json = Any
-HOOK_TYPES = (
-    "pre-create",
-    "pre-update",
-    "pre-delete",
-    "post-create",
-    "post-update",
-    "post-delete",
-)
-RESTRICTED_ACTION_TYPES = ("update", "replace")
-_RESOURCES, _HOOKS, _RESTRICTED, _BASE_URL = "resources", "hooks", "restricted_actions", "base_url"
-RESTORED_PROPERTIES = "restored_properties"  # see ResourceRegistry.restored_properties()
+_RESOURCES, _BASE_URL = "resources", "base_url"
 _MAX_CHAIN = 50
 
 
@@ -69,19 +64,22 @@ class ResourceRegistry:
 
     entries: Mapping[str, Json]
     base: ResourceRegistry | None = None
-    _wildcards: tuple[str, ...] = field(init=False, repr=False, compare=False)
+    _prefix_lengths: tuple[int, ...] = field(init=False, repr=False, compare=False)
+    _resource_patterns: ResourcePatterns = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        # Few of hundreds of entries are wildcards; the others are found by their names.
+        # A wildcard is found by the beginning of a type's name, like others by the whole name.
         names = (name for name in self.entries if isinstance(name, str))
-        object.__setattr__(self, "_wildcards", tuple(n for n in names if n.endswith("*")))
+        lengths = sorted({len(name) - 1 for name in names if name.endswith("*")})
+        object.__setattr__(self, "_prefix_lengths", tuple(lengths))
+        object.__setattr__(self, "_resource_patterns", ResourcePatterns(self._resources()))
 
     @classmethod
     def parse(cls, entries: Json, base: ResourceRegistry | None = None) -> ResourceRegistry:
         """Check the entries and build a registry.
 
         Raises:
-            HTTPBadRequest: An entry has the wrong form.
+            HTTPBadRequest: An entry has the wrong form, or an unknown drift policy.
             InvalidBreakPointHook: A hook has an unknown type.
             InvalidRestrictedAction: A restricted action is unknown.
         """
@@ -89,7 +87,7 @@ class ResourceRegistry:
             raise HTTPBadRequest('"resource_registry" in the environment is not a map.')
         for name, target in entries.items():
             if name == _RESOURCES:
-                _check_resources(target)
+                check_resources(target)
             elif target is not None and not isinstance(target, str):
                 raise HTTPBadRequest(f'The resource_registry entry "{name}" must be a string.')
         return cls(entries, base)
@@ -141,6 +139,7 @@ class ResourceRegistry:
         """Yield matching entries in a form that sorts by precedence: longer paths first."""
         specific = self._resources().get(resource_name) if resource_name is not None else None
         if isinstance(specific, dict) and resource_name is not None:
+            charge_if_bounded(len(specific) // ENTRIES_PER_STEP)
             for pattern, target in _matching_targets(specific, type_name):
                 yield (-3, (_RESOURCES, resource_name, pattern), target)
         entry_by_pattern = {name: self.entries[name] for name in self._patterns_for(type_name)}
@@ -155,9 +154,10 @@ class ResourceRegistry:
 
     def _patterns_for(self, type_name: str) -> list[str]:
         """Return the names of the entries that apply to the type, null or not."""
-        found = [type_name] if type_name in self.entries else []
-        wild = (name for name in self._wildcards if name != type_name)
-        return [*found, *(name for name in wild if type_name.startswith(name[:-1]))]
+        charge_if_bounded(len(self._prefix_lengths) // ENTRIES_PER_STEP)
+        names = {type_name: None}
+        names |= {f"{type_name[:n]}*": None for n in self._prefix_lengths if n <= len(type_name)}
+        return [name for name in names if name in self.entries]
 
     def _resources(self) -> Mapping[str, Json]:
         resources = self.entries.get(_RESOURCES)
@@ -165,22 +165,49 @@ class ResourceRegistry:
 
     def hooks(self, resource_name: str) -> frozenset[str]:
         """Return the hooks on a resource."""
-        return self._items_for(resource_name, _HOOKS)
+        return self._items_for(resource_name, HOOKS)
 
     def restricted_actions(self, resource_name: str) -> frozenset[str]:
         """Return the actions (``update``, ``replace``) that are forbidden for a resource."""
-        return self._items_for(resource_name, _RESTRICTED)
+        return self._items_for(resource_name, RESTRICTED_ACTIONS)
 
     def hooks_and_restrictions(self, resource_name: str) -> frozenset[str]:
-        """Return the hooks and restricted actions of a resource."""
-        return self.hooks(resource_name) | self.restricted_actions(resource_name)
+        """Return the hooks, restricted actions and, as words, drift policies of a resource."""
+        return (
+            self.hooks(resource_name)
+            | self.restricted_actions(resource_name)
+            | drift_policies.to_words(self.drift_policies(resource_name))
+        )
+
+    def drift_policies(self, resource_name: str) -> dict[str, DriftPolicy]:
+        """Return the drift policies of a resource, by property; its own under "".
+
+        An exact entry takes precedence over patterns, a later pattern over an earlier one, and
+        the user's over the operator's.
+        """
+        found = self.base.drift_policies(resource_name) if self.base else {}
+        for pattern, body in self._resource_patterns.entries_for(resource_name):
+            if body.get(DRIFT) is not None:
+                path = f"resource_registry.resources.{pattern}.{DRIFT}"
+                found.update(drift_policies.parse_drift(body[DRIFT], path))
+        return found
+
+    def drift_patterns(self) -> dict[str, frozenset[str]]:
+        """Return the user's patterns with drift policies, and the properties that they name.
+
+        Patterns of resources in nested stacks are left out.
+        """
+        return {
+            pattern: frozenset(drift_policies.parse_drift(body[DRIFT], pattern)) - {""}
+            for pattern, body in self._resources().items()
+            if isinstance(body, dict) and body.get(DRIFT) is not None
+        }
 
     def _items_for(self, resource_name: str, key: str) -> frozenset[str]:
         found = {
             item
-            for pattern, body in self._resources().items()
-            if isinstance(body, dict) and fnmatchcase(resource_name, pattern)
-            for item in _as_list(body.get(key))
+            for _pattern, body in self._resource_patterns.entries_for(resource_name)
+            for item in as_list(body.get(key))
         }
         inherited = self.base._items_for(resource_name, key) if self.base else frozenset()
         return frozenset(found) | inherited
@@ -213,12 +240,8 @@ class ResourceRegistry:
             replaced_type: a type that means itself inside.
         """
         inner: dict[str, Json] = {}
-        resources = self._resources()
-        patterns = [name for name in resources if name != resource_name]
-        for pattern in [*patterns, resource_name]:
-            body = resources.get(pattern)
-            if isinstance(body, dict) and fnmatchcase(resource_name, pattern):
-                inner.update(_entries_for_nested(body, inner))
+        for _pattern, body in self._resource_patterns.entries_for(resource_name):
+            inner.update(_entries_for_nested(body, inner))
         base = self.base and self.base.for_nested_stack(resource_name)
         shared = self.entries.get(_RESOURCES) == {} and base is self.base
         if shared and replaced_type is None:
@@ -277,7 +300,7 @@ def _entries_for_nested(body: Mapping[str, Json], known: Mapping[str, Json]) -> 
     """
     found = {}
     for key, item in body.items():
-        if isinstance(item, dict) and key != RESTORED_PROPERTIES:
+        if isinstance(item, dict) and key not in MAPS_OF_RESOURCE:
             found[key] = {**known.get(key, {}), **item} if RESTORED_PROPERTIES in item else item
     return found
 
@@ -293,9 +316,9 @@ def _merge_restored(body: Mapping[str, Json], added: Mapping[str, Json]) -> dict
 
 def _without_hooks(body: Mapping[str, Json]) -> dict[str, Json]:
     return {
-        key: _without_hooks(item) if isinstance(item, dict) else item
+        key: _without_hooks(item) if isinstance(item, dict) and key != DRIFT else item
         for key, item in body.items()
-        if key != _HOOKS
+        if key != HOOKS
     }
 
 
@@ -310,52 +333,6 @@ def _matching_targets(entries: Mapping[str, Json], type_name: str) -> Iterator[t
                 yield pattern, target[:-1] + type_name[len(pattern) - 1 :]
             elif target != type_name:
                 yield pattern, target
-
-
-def _check_resources(resources: Json) -> None:
-    if resources is None:
-        return
-    if not isinstance(resources, dict):
-        raise HTTPBadRequest('"resources" in the resource_registry is not a map.')
-    for body in resources.values():
-        if isinstance(body, dict):
-            _check_body(body)
-
-
-def _check_body(body: Mapping[str, Json]) -> None:
-    for key, value in body.items():
-        if key == _HOOKS:
-            _check_hooks(_as_list(value))
-        elif key == _RESTRICTED:
-            _check_restricted(_as_list(value))
-        elif key == RESTORED_PROPERTIES and not isinstance(value, dict):
-            raise HTTPBadRequest(f'"{RESTORED_PROPERTIES}" in the resource_registry is not a map.')
-        elif isinstance(value, dict) and key != RESTORED_PROPERTIES:
-            _check_body(value)
-
-
-def _check_hooks(hooks: list[Json]) -> None:
-    for hook in hooks:
-        if hook not in HOOK_TYPES:
-            raise InvalidBreakPointHook(
-                f'Invalid hook type "{hook}" for resource breakpoint, acceptable hook types are:'
-                f" {HOOK_TYPES}{did_you_mean(hook, HOOK_TYPES)}"
-            )
-
-
-def _check_restricted(actions: list[Json]) -> None:
-    for action in actions:
-        if action not in RESTRICTED_ACTION_TYPES:
-            raise InvalidRestrictedAction(
-                f'Invalid restricted_action type "{action}" for resource, acceptable'
-                f" restricted_action types are: {RESTRICTED_ACTION_TYPES}"
-            )
-
-
-def _as_list(value: Json) -> list[Json]:
-    if value is None:
-        return []
-    return value if isinstance(value, list) else [value]
 
 
 def _templates(entries: Mapping[str, Json]) -> Iterator[str]:

@@ -44,7 +44,12 @@ from heat_convergence.template.evaluation.resource_definition import (
     ResourceDefinition,
 )
 from heat_convergence.template.evaluation.scopes import TemplateData, TemplateScope
-from heat_convergence.template.evaluation_budget import current_budget
+from heat_convergence.template.evaluation_budget import (
+    STEPS_PER_DEPENDENCY,
+    STEPS_PER_NODE,
+    STEPS_PER_RESOURCE,
+    current_budget,
+)
 from heat_convergence.template.expression import Expression
 from heat_convergence.template.functions.function import OMIT
 from heat_convergence.template.parameters import parameter_groups, parameter_values
@@ -182,6 +187,8 @@ class TemplateEvaluator:
     def _definition(self, name: str, raw: Json) -> ResourceDefinition | None:
         dialect = self._dialect
         path = (dialect.resources, name)
+        self._budget.location = path
+        self._budget.charge(STEPS_PER_RESOURCE)
         if "/" in name:
             self._report('Resource name may not contain "/"', path)
         if not isinstance(raw, dict):
@@ -228,6 +235,7 @@ class TemplateEvaluator:
             )
         policy = self._deletion_policy(raw, path)
         referenced_names = referenced_resources(list(sections.values()), self._functions)
+        self._budget.charge(STEPS_PER_DEPENDENCY * len(referenced_names))
         return ResourceDefinition(
             name=name,
             type=type_name,
@@ -262,7 +270,7 @@ class TemplateEvaluator:
         if not isinstance(content, dict):
             self._report(f"Resource {path[1]} {key} type must be object", path)
             return {}
-        self._budget.location = path
+        self._charge_section(content, path)
         evaluated = self._evaluator.evaluate(content, path, site)
         if evaluated is OMIT or evaluated is None:
             return {}
@@ -270,6 +278,11 @@ class TemplateEvaluator:
             self._report(f"Resource {path[1]} {key} type must be object", path)
             return {}
         return evaluated
+
+    def _charge_section(self, content: Json, path: SourcePath) -> None:
+        """Account for a part of the template with all its members, before it is evaluated."""
+        self._budget.location = path
+        self._budget.charge_repeated(content, STEPS_PER_NODE)
 
     def _external_id(self, raw: dict[str, Json], path: SourcePath) -> str | None:
         key = self._dialect.external_id
@@ -313,6 +326,8 @@ class TemplateEvaluator:
         if names is None:
             return frozenset()
         names = names if isinstance(names, list) else [names]
+        self._budget.location = path
+        self._budget.charge(STEPS_PER_DEPENDENCY * len(names))
         found = set()
         for name in names:
             if not isinstance(name, str):
@@ -375,7 +390,7 @@ class TemplateEvaluator:
         if not self._condition_holds(raw.get(dialect.condition), (*path, dialect.condition)):
             return OutputDefinition(name, None, text, enabled=False)
         self._scope.reads_hidden_parameter = False
-        self._budget.location = (*path, dialect.value)
+        self._charge_section(raw[dialect.value], (*path, dialect.value))
         value = self._evaluator.evaluate(raw[dialect.value], self._budget.location, _OUTPUT)
         return OutputDefinition(
             name,

@@ -26,6 +26,7 @@ from heat_convergence.template.diagnostics import (
     format_path,
 )
 from heat_convergence.template.evaluation.scopes import TemplateScope
+from heat_convergence.template.evaluation_budget import STEPS_PER_WAITING_CALL
 from heat_convergence.template.expression import Expression
 from heat_convergence.template.functions.builtin_functions import BUILTIN_FUNCTIONS, PLUGIN_VARIANT
 from heat_convergence.template.functions.condition_functions import check_if_arguments
@@ -160,14 +161,18 @@ class PartialEvaluator:
             return unresolved
         budget = self._scope.budget
         if not budget.charge_value(arguments):
+            budget.charge(STEPS_PER_WAITING_CALL)
             return _simplified(unresolved, function)
         try:
             result = function.evaluate(arguments, self._scope)
         except FunctionError as error:
             self._report_evaluation_error(error)
             return unresolved
+        if result is UNKNOWN:
+            budget.charge(STEPS_PER_WAITING_CALL)
+            return unresolved
         budget.charge_value(result)
-        return unresolved if result is UNKNOWN else result
+        return result
 
     def _evaluate_if(self, name: str, variant: str, raw: Json) -> Value:
         try:

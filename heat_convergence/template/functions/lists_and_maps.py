@@ -99,7 +99,10 @@ def _check_contains(arguments: Value) -> None:
 def _contains(arguments: Json, scope: FunctionScope) -> Value:
     value, sequence = arguments
     if isinstance(sequence, str):
-        return isinstance(value, str) and value in sequence
+        if not isinstance(value, str):
+            return False
+        scope.budget.charge_search(sequence, value)
+        return value in sequence
     return value in sequence
 
 
@@ -325,6 +328,7 @@ def _substituted_text(
     for name, value in zip(names, values, strict=True):
         if text == name and not isinstance(value, str):
             return value
+        scope.budget.charge_search(text, name)
         if name in text:
             scope.budget.charge_value(value)
             replacement = _text(value)

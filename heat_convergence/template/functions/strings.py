@@ -10,7 +10,6 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from heat_convergence.template.evaluation_budget import CHARS_PER_STEP
 from heat_convergence.template.functions.function import (
     Function,
     FunctionError,
@@ -165,9 +164,9 @@ def _replaced(
     """
     pieces = [template]
     unused = []
-    work = len(template) // CHARS_PER_STEP
     for name in sorted(params, key=lambda name: (-len(name), name)):
-        scope.budget.charge(work + len(pieces))
+        scope.budget.charge(len(pieces))
+        scope.budget.charge_search(template, name)
         replacement = render(params[name])
         cut: list[str] = []
         occurrences = 0
@@ -227,6 +226,7 @@ def _split(arguments: Json, scope: FunctionScope) -> Value:
     if text is None:
         return None
     scope.budget.charge_text(len(text))
+    scope.budget.charge_search(text, delimiter)
     scope.budget.charge(text.count(delimiter))
     pieces: list[str] = text.split(delimiter)
     return pieces[_split_index(index[0], len(pieces))] if index else pieces

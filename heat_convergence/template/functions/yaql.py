@@ -38,7 +38,8 @@ Json = Any
 Value = Any
 
 _MAX_PARSED_HERE = 1_000  # characters; a parser that takes long blocks no daemon
-_STEPS_PER_CHAR = 2  # to parse
+_STEPS_PER_CHAR = 5  # to parse
+_STEPS_PER_CALL = 300  # to send an expression to its process, and to receive its value
 _FORM = "{expression: <YAQL expression>, data: <any value>}"
 
 # The exceptions that a user's expression can cause in the library or its functions.
@@ -178,6 +179,7 @@ def _run(
 ) -> Value:
     """Return the value of an expression, or its mistake, and account for what that takes."""
     limits = budget.limits
+    budget.charge(_STEPS_PER_CALL)
     if budget.yaql_seconds_left <= 0:
         raise FunctionError(
             f"YAQL: the expressions take more than {limits.yaql_max_seconds:g} s of processor"

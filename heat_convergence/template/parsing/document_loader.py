@@ -101,6 +101,9 @@ def _yaml(text: str, limits: TemplateLimits, document_type: str) -> Json:
         return yaml_reader.read_yaml(text, limits)
     except yaml_reader.LimitExceeded as error:
         raise RequestLimitExceeded(f"The {document_type} {error}.") from error
+    except RequestLimitExceeded as error:
+        error.path = error.path or document_type
+        raise
     except (yaml.YAMLError, ValueError) as error:
         raise HTTPBadRequest(f"Error parsing {document_type}: {error}") from error
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import yaml
 
+from heat_convergence.common.errors import RequestLimitExceeded
 from heat_convergence.template.diagnostics import SourcePath, SourcePosition
 from heat_convergence.template.parsing.yaml_reader import iter_yaml_events
 
@@ -38,8 +39,9 @@ def find_positions(text: str, paths: Collection[SourcePath]) -> dict[SourcePath,
         node = root
         for part in path:
             node = node.children.setdefault(str(part), _Node())
-    # JSON that YAML cannot parse, for example with tabs: keep what was found.
-    with contextlib.suppress(yaml.YAMLError):
+    # JSON that YAML cannot parse, for example with tabs, or a request without steps to read the
+    # text again: keep what was found.
+    with contextlib.suppress(yaml.YAMLError, RequestLimitExceeded):
         _locate(text, root)
     found = {path: _deepest(root, path) for path in paths}
     return {path: position for path, position in found.items() if position is not None}

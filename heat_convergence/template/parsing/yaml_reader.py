@@ -14,6 +14,7 @@ from typing import Any
 import yaml
 
 from heat_convergence.common import strict_json
+from heat_convergence.template.evaluation_budget import charge_if_bounded
 from heat_convergence.template.limits import TemplateLimits
 
 Json = Any
@@ -24,6 +25,8 @@ _MERGE_KEY = "<<"
 _TEXT_TAGS = frozenset({_TAG + "str", _TAG + "timestamp", _TAG + "value", "!"})
 _CONSTRUCT = yaml.constructor.SafeConstructor()
 _NUMBERS = frozenset({int, float})
+_EVENTS_PER_CHARGE = 1_000
+_STEPS_PER_EVENT = 2
 _MAX_NUMBER_CHARS = 400  # of a scalar that is no text; in base 60 they take quadratic time
 
 
@@ -56,6 +59,7 @@ def read_yaml(text: str, limits: TemplateLimits) -> Json:
         yaml.YAMLError: The text is not a YAML document, or uses a tag that is refused.
         ValueError: A scalar cannot be converted.
         LimitExceeded: A limit was exceeded.
+        RequestLimitExceeded: The request has no steps left to read it.
     """
     return _Reader(limits).read(text)
 
@@ -131,6 +135,7 @@ class _Reader:
         if known is None:
             # An anchor of a map or list that is still open would make it contain itself.
             raise _error(f"the alias {event.anchor!r} has no anchor", event.start_mark)
+        charge_if_bounded(known[1])
         self._add(*known, mark=event.start_mark)
 
     def _check_depth(self, depth: int, mark: Any) -> None:
@@ -245,10 +250,19 @@ def _merge_sources(value: Json, mark: Any) -> Iterator[dict[str, Json]]:
 
 
 def iter_yaml_events(text: str) -> Iterator[Any]:
-    """Yield the events of the C parser; raises ``yaml.YAMLError``."""
+    """Yield the events of the C parser.
+
+    Raises:
+        yaml.YAMLError: The text is not YAML.
+        RequestLimitExceeded: The request has no steps left to read it.
+    """
     loader = yaml.CSafeLoader(text)
+    count = 0
     try:
         while loader.check_event():
+            if count % _EVENTS_PER_CHARGE == 0:
+                charge_if_bounded(_EVENTS_PER_CHARGE * _STEPS_PER_EVENT)
+            count += 1
             yield loader.get_event()
     finally:
         loader.dispose()

@@ -7,6 +7,7 @@ results.  It must not be cleverer than its reader.
 
 from __future__ import annotations
 
+from heat_convergence.testing.memory.drift.repair_repository import MemoryRepairRepository
 from heat_convergence.testing.memory.drift.watch_repository import MemoryWatchRepository
 from heat_convergence.testing.memory.sweeps import MemorySweepRepository, MemoryWorkerRepository
 from heat_convergence.testing.memory.transaction import MemorySession
@@ -21,3 +22,4 @@ class MemoryStore(MemorySession):
         self.sweeps = MemorySweepRepository(self)
         self.workers = MemoryWorkerRepository(self)
         self.watch = MemoryWatchRepository(self)
+        self.repairs = MemoryRepairRepository(self)

@@ -10,7 +10,13 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from heat_convergence.convergence.drift.observation import ResourceObservation, WatchGroup
+from heat_convergence.convergence.drift.observation import (
+    MassLossBreaker,
+    ResourceObservation,
+    StackDriftControl,
+    WatchGroup,
+)
+from heat_convergence.convergence.drift.repair_budget import ResourceRepair
 from heat_convergence.convergence.model.event import Event
 from heat_convergence.convergence.model.goal import Goal
 from heat_convergence.convergence.model.resource import Resource
@@ -56,6 +62,9 @@ class MemoryTables:
     services: dict[str, ServiceRecord] = field(default_factory=dict)
     watch_groups: dict[tuple[str, str], WatchGroup] = field(default_factory=dict)
     observations: dict[str, ResourceObservation] = field(default_factory=dict)
+    drift_controls: dict[str, StackDriftControl] = field(default_factory=dict)
+    drift_repairs: dict[tuple[str, str], ResourceRepair] = field(default_factory=dict)
+    drift_breakers: dict[str, MassLossBreaker] = field(default_factory=dict)
 
     def copy(self) -> MemoryTables:
         """Return tables with the same rows."""
@@ -72,6 +81,9 @@ class MemoryTables:
             services=dict(self.services),
             watch_groups=dict(self.watch_groups),
             observations=dict(self.observations),
+            drift_controls=dict(self.drift_controls),
+            drift_repairs=dict(self.drift_repairs),
+            drift_breakers=dict(self.drift_breakers),
         )
 
     def resources_by_id(self, ids: Collection[str]) -> list[Resource]:

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from heat_convergence.common.evaluation_guard import (
+from heat_convergence.common.evaluation.evaluation_guard import (
     holding_locks,
     reject_evaluation_under_locks,
 )

@@ -11,7 +11,7 @@ import json
 import re
 import uuid
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -213,6 +213,13 @@ class Emulation:
         """
         pattern = re.compile(re.sub(r"\{(\w+)\}", r"(?P<\1>[^/]+)", path) + "$")
         self._handlers.insert(0, (service, method, pattern, handler))
+
+    def add_handlers(
+        self, service: str, handlers: Iterable[tuple[str, str, EmulatedHandler]]
+    ) -> None:
+        """Add handlers, each with its method and its path, as ``add_handler`` does."""
+        for method, path, handler in handlers:
+            self.add_handler(service, method, path, handler)
 
     def on_create(self, entity: str, hook: Callable[[Emulation, EmulatedResource], None]) -> None:
         """Call ``hook`` for each new resource of the entity, which it may change or reject."""

@@ -7,19 +7,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from heat_convergence.testing.openstack import (
-    cinder_api,
+from heat_convergence.testing.openstack.compute import nova_api
+from heat_convergence.testing.openstack.emulation import Emulation
+from heat_convergence.testing.openstack.networking import (
     designate_api,
-    glance_api,
-    keystone_api,
-    manila_api,
     neutron_api,
     neutron_extension_api,
-    nova_api,
     octavia_api,
-    swift_api,
 )
-from heat_convergence.testing.openstack.emulation import Emulation
+from heat_convergence.testing.openstack.shared_services import glance_api, keystone_api
+from heat_convergence.testing.openstack.storage import cinder_api, manila_api, swift_api
 
 Json = Any
 

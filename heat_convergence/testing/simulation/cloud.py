@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from heat_convergence.common.errors import Conflict, ResourceGone
+from heat_convergence.common.failures import Conflict, ResourceGone
 from heat_convergence.convergence.invariants.transition import ActualResource
 
 Json = Any
@@ -287,3 +287,28 @@ class SimulatedCloud:
             )
             for each in self.objects.values()
         }
+
+
+class CloudView:
+    """The view that reads have of a simulated cloud.
+
+    Attributes:
+        cloud: The cloud.
+        unreachable_ids: Ids of objects that exist and that no read shows.
+        old_properties: Properties that lists still show, by id.
+        unreachable_since_s: When so many objects became unreachable that it is a mass loss.
+    """
+
+    def __init__(self, cloud: SimulatedCloud) -> None:
+        self.cloud = cloud
+        self.unreachable_ids: frozenset[str] = frozenset()
+        self.old_properties: Mapping[str, Mapping[str, Json]] = {}
+        self.unreachable_since_s: float | None = None
+
+    def get(self, object_id: str | None) -> CloudObject | None:
+        """Return the object that a read of it shows, or None."""
+        return None if object_id in self.unreachable_ids else self.cloud.get(object_id)
+
+    def listed_properties(self, found: CloudObject) -> Mapping[str, Json]:
+        """Return the properties that a list shows of an object."""
+        return self.old_properties.get(found.id, found.properties)

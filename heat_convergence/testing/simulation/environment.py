@@ -7,7 +7,7 @@ The same configuration, requests and faults give the same history, including all
 
 from __future__ import annotations
 
-from heat_convergence.common.evaluation_guard import reject_evaluation_under_locks
+from heat_convergence.common.evaluation.evaluation_guard import reject_evaluation_under_locks
 from heat_convergence.convergence.invariants.transition import Violation
 from heat_convergence.convergence.lifecycle.context import TraversalContext
 from heat_convergence.convergence.lifecycle.snapshots.snapshot_completion import SUPERSEDED_PREFIX

@@ -16,7 +16,8 @@ from typing import Any, NoReturn
 
 from heat_convergence.common.error_log import ErrorLog, ErrorSubject
 from heat_convergence.convergence.ports.store import Store
-from heat_convergence.resources.protocol.resource_type import ResourceContext, ResourceType
+from heat_convergence.resources.protocol.resource_type import ResourceType
+from heat_convergence.resources.protocol.verb_values import ResourceContext
 from heat_convergence.resources.registry import ResourceTypeRegistry
 
 NextFault = Callable[[str, str], str | None]

@@ -14,7 +14,16 @@ from typing import Any
 
 from heat_convergence.clients.circuit_breaker import CircuitBreakers, Endpoint, FailureScope
 from heat_convergence.common import errors
-from heat_convergence.common.deferred_evaluation import EvaluationRequired
+from heat_convergence.common.evaluation.deferred_evaluation import EvaluationRequired
+from heat_convergence.common.failures import (
+    ConcurrentTransaction,
+    Conflict,
+    OverQuota,
+    ResourceFailure,
+    TemporaryFailure,
+    Throttled,
+    Unavailable,
+)
 from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.model.job import JobRef
 from heat_convergence.convergence.model.resource import Resource
@@ -28,18 +37,18 @@ from heat_convergence.convergence.ports.store import (
     Transaction,
     WorkerRepository,
 )
-from heat_convergence.resources.protocol.resource_type import ResourceContext
+from heat_convergence.resources.protocol.verb_values import ResourceContext
 from heat_convergence.testing.simulation.process import SimulatedProcess
 
 _CALL_TIMEOUT_S = 5.0
 _ERRORS: dict[str, Callable[[], errors.Error]] = {
-    "throttled": lambda: errors.Throttled("too many requests", retry_after_s=3.0),
-    "conflict": lambda: errors.Conflict("another operation is under way"),
-    "over-quota": lambda: errors.OverQuota("no more of these"),
-    "temporary": lambda: errors.TemporaryFailure("the service is unavailable"),
-    "permanent": lambda: errors.ResourceFailure("the service refuses"),
-    "timeout-after": lambda: errors.TemporaryFailure("no answer in time"),
-    "lost-reply": lambda: errors.TemporaryFailure("the connection was closed"),
+    "throttled": lambda: Throttled("too many requests", retry_after_s=3.0),
+    "conflict": lambda: Conflict("another operation is under way"),
+    "over-quota": lambda: OverQuota("no more of these"),
+    "temporary": lambda: TemporaryFailure("the service is unavailable"),
+    "permanent": lambda: ResourceFailure("the service refuses"),
+    "timeout-after": lambda: TemporaryFailure("no answer in time"),
+    "lost-reply": lambda: TemporaryFailure("the connection was closed"),
 }
 _AFTER = ("timeout-after", "lost-reply", "crash-after")
 
@@ -91,6 +100,8 @@ class FaultInjectingStore:
         self._process = process
         self.sweeps = FaultInjectingSweeps(self, inner.sweeps)
         self.workers = FaultInjectingWorkers(self, inner.workers)
+        self.watch = FaultInjectingWrites(self, inner.watch)
+        self.repairs = FaultInjectingWrites(self, inner.repairs)
 
     @contextmanager
     def transaction(self) -> Iterator[Transaction]:
@@ -117,7 +128,7 @@ class FaultInjectingStore:
         process = self._process
         fault = process.next_fault("read")
         if fault == "unavailable":
-            raise errors.Unavailable("the connection was lost")
+            raise Unavailable("the connection was lost")
         with self._inner.read() as tx:
             yield tx
         self._after_read(fault)
@@ -133,9 +144,9 @@ class FaultInjectingStore:
         if fault == "crash-before":
             self._process.crash()
         if fault == "deadlock":
-            raise errors.ConcurrentTransaction("deadlock found")
+            raise ConcurrentTransaction("deadlock found")
         if fault == "unavailable":
-            raise errors.Unavailable("the connection was lost")
+            raise Unavailable("the connection was lost")
         return fault
 
     def _after_commit(self, fault: str | None) -> None:
@@ -215,6 +226,27 @@ class FaultInjectingWorkers(WorkerRepository):
             self._inner.remove_worker(worker_id)
 
 
+class FaultInjectingWrites:
+    """A repository of the watch or of repairs, whose writes commit at a fault point."""
+
+    _WRITES = frozenset({"add_groups", "take_due_groups", "record", "grant", "undo"})
+
+    def __init__(self, store: FaultInjectingStore, inner: Any) -> None:
+        self._store = store
+        self._inner = inner
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self._inner, name)
+        if name not in self._WRITES:
+            return method
+
+        def write(*args: Any) -> Any:
+            with self._store.commit_point():
+                return method(*args)
+
+        return write
+
+
 class FaultInjectingCalls:
     """``resource_types.CallInterceptor`` for the calls of one process."""
 
@@ -266,9 +298,7 @@ class FaultInjectingCalls:
                 return
             outage.call_times.setdefault(process.name, []).append(process.elapsed_s)
             process.wait(outage.answer_s)
-            error = errors.TemporaryFailure(
-                "the service fails", retry_after_s=outage.retry_after_s
-            )
+            error = TemporaryFailure("the service fails", retry_after_s=outage.retry_after_s)
             attempt.fail(FailureScope.ENDPOINT, error)
             process.simulation.record_failed_call(view, error)
             raise error

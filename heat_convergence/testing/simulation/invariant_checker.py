@@ -8,7 +8,7 @@ of cloud objects.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -26,7 +26,7 @@ from heat_convergence.convergence.model.resource import ADOPTED_STACK
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.planning.desired_state import NESTED_STACK_KEY
 from heat_convergence.convergence.ports.store import Store
-from heat_convergence.resources.protocol.resource_type import ResourceContext
+from heat_convergence.resources.protocol.verb_values import ResourceContext
 from heat_convergence.testing.simulation.cloud import SimulatedCloud
 from heat_convergence.testing.simulation.resource_types import SIGNAL_COUNT, SimulatedType
 from heat_convergence.testing.simulation.store_reader import reader_for
@@ -42,6 +42,9 @@ _REACHES_GOAL = {
     Action.ADOPT,
 }
 _REPAIRS = _REACHES_GOAL - {Action.DELETE}
+
+
+CallCheck = Callable[[Transition], Iterable[Violation]]
 
 
 @dataclass(slots=True)
@@ -73,6 +76,7 @@ class InvariantChecker:
         self.abandoned_stack_ids: set[str] = set()
         self.promoted_from: dict[str, str] = {}  # id of a root → id of its former tree
         self.first_failures: dict[str, str] = {}  # id of a tree → reason of its first failure
+        self.call_checks: list[CallCheck] = []  # further rules about calls
         self._users = users
         self._expect_failure = expect_failure
         self._failed_at: dict[str, datetime] = {}  # time of each stack's last failure
@@ -109,7 +113,10 @@ class InvariantChecker:
         self._check_saved_before_delete(action, view)
         token, version = work.claims.get(view.resource_id, ("", 0))
         call = CloudCall(action, view.resource_id, version, token, view.physical_id)
-        self._check_rules(self._transition(self.stack_states[view.stack_id], work, call=call))
+        step = self._transition(self.stack_states[view.stack_id], work, call=call)
+        self._check_rules(step)
+        for check in self.call_checks:
+            self.violations.extend(check(step))
 
     def on_refusal(self, stack_id: str, error_name: str) -> None:
         """Check a request that the API refused."""

@@ -25,7 +25,9 @@ from heat_convergence.engine.preparation_journal import (
     parse_journal,
 )
 from heat_convergence.engine.takeover import take_over_jobs
+from heat_convergence.observer.drift_watch import DriftWatch
 from heat_convergence.observer.observer import Observer
+from heat_convergence.resources.protocol.resource_type import ResourceType
 from heat_convergence.resources.registry import ResourceTypeRegistry
 from heat_convergence.stacks.daemon_services import DaemonServices
 from heat_convergence.testing.simulation.bus import SimulatedBus, SimulatedMessage
@@ -44,6 +46,7 @@ from heat_convergence.testing.simulation.resource_types import (
     ImmutableType,
     SignalledType,
     SimulatedType,
+    WatchedType,
 )
 from heat_convergence.testing.simulation.workload import nested_templates, scaling_groups
 
@@ -64,10 +67,12 @@ class ServiceProcess(SimulatedProcess):
     def registry(self) -> ResourceTypeRegistry:
         """Return the resource types, with the fault points of this process."""
         calls = FaultInjectingCalls(self)
-        types = (
+        types: tuple[ResourceType, ...] = (
             *(type_class(self.simulation.cloud, calls) for type_class in SIMULATED_TYPES),
             *(type_class() for type_class in scaling_groups.SCALING_RESOURCE_TYPES),
         )
+        if self.simulation.config.watch:
+            types = (WatchedType(self.simulation.cloud_view, calls), *types[1:])
         if self.simulation.config.exception_points:
             return RaisingRegistry(types, self.exception_points())
         return ResourceTypeRegistry(types)
@@ -205,11 +210,18 @@ class SimulatedObserver(ServiceProcess):
 
     def start_daemon(self) -> None:
         """Build the observer and schedule its first tick."""
+        config, services = self.simulation.config, self.daemon_services()
+        pool = SimulatedPollPool(self) if config.concurrent_polls else None
         self.observer = Observer(
-            self.daemon_services(),
+            services,
             rebuild=nested_templates.rebuild_desired,
             request_tick=self._request_tick,
-            pool=SimulatedPollPool(self) if self.simulation.config.concurrent_polls else None,
+            pool=pool,
+        )
+        self.watch = (
+            DriftWatch(services, request_tick=self._request_tick, pool=pool)
+            if config.watch
+            else None
         )
         self._ticking = False
         self._tick_requested = False
@@ -249,6 +261,8 @@ class SimulatedObserver(ServiceProcess):
         seconds = 1.0  # after an error
         try:
             seconds = self.observer.tick()
+            if self.watch is not None:
+                seconds = min(seconds, self.watch.tick())
         finally:
             self._ticking = False
             self._schedule_tick(0.05 if self._tick_requested else max(seconds, 0.05))

@@ -12,26 +12,35 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any, Protocol
 
-from heat_convergence.common.errors import ResourceFailure
+from heat_convergence.common.failures import ResourceFailure
+from heat_convergence.convergence.drift.observation import PropertyDrift
 from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.model.job import ObservedState
-from heat_convergence.resources.protocol.resource_type import (
-    NeedsReplacement,
-    ResourceContext,
-    ResourceType,
-    SignalResult,
-    VerbResult,
-)
+from heat_convergence.resources.protocol.resource_type import ResourceType
 from heat_convergence.resources.protocol.schema import (
     AttributeSchema,
     PropertySchema,
     PropertyType,
     TypeSchema,
 )
-from heat_convergence.testing.simulation.cloud import CloudObject, ObjectOwner, SimulatedCloud
+from heat_convergence.resources.protocol.verb_values import (
+    NeedsReplacement,
+    ResourceContext,
+    SignalResult,
+    VerbResult,
+)
+from heat_convergence.resources.protocol.watchable import Watchable
+from heat_convergence.testing.simulation.cloud import (
+    CloudObject,
+    CloudView,
+    ObjectOwner,
+    SimulatedCloud,
+)
 from heat_convergence.testing.simulation.workload.template_notation import address_attribute
 
 Json = Any
+_MAX_CONFIRMATIONS = 3  # single reads of objects that a list lacks
+_COMPARED = "size"
 SNAPSHOT_ID = "snapshot_id"  # key in a resource's data: the id of its snapshot in the cloud
 SIGNAL_COUNT = "signal_count"  # key in a resource's data: the number of signals received
 
@@ -286,3 +295,47 @@ class SignalledType(SimulatedType):
             return result
         self._interceptor.note_signal_wait(view)
         return replace(result, observed=ObservedState.BUSY)
+
+
+class WatchedType(SimulatedType, Watchable):
+    """``Sim::Resource`` with lists, which a ``CloudView`` shows."""
+
+    def __init__(self, view: CloudView, interceptor: CallInterceptor) -> None:
+        super().__init__(view.cloud, interceptor)
+        self._view = view
+
+    def observe(self, view: ResourceContext) -> VerbResult:
+        """Return the present state as a read shows it."""
+        if view.physical_id in self._view.unreachable_ids:
+            return VerbResult(ObservedState.ABSENT, reason="it is not found")
+        return super().observe(view)
+
+    def read_many(self, contexts: Sequence[ResourceContext]) -> Mapping[str, VerbResult]:
+        """Read by one list; some of the objects that it lacks are read alone."""
+        self._interceptor.before_observe(contexts)
+        found: dict[str, VerbResult] = {}
+        missing = []
+        for context in contexts:
+            listed = self._view.get(context.physical_id)
+            if listed is None:
+                missing.append(context)
+                continue
+            state = self._present_state(listed, context)
+            shown = dict(self._view.listed_properties(listed))
+            found[context.resource_id] = VerbResult(
+                state.observed, listed.id, {"show": shown}, reason=state.reason
+            )
+        for context in missing[:_MAX_CONFIRMATIONS]:
+            found[context.resource_id] = VerbResult(ObservedState.ABSENT, context.physical_id)
+        return found
+
+    def comparable_values(self, context: ResourceContext, result: VerbResult) -> dict[str, Json]:
+        """Return the size."""
+        return {_COMPARED: ((result.attributes or {}).get("show") or {}).get(_COMPARED)}
+
+    def compare(
+        self, context: ResourceContext, values: Mapping[str, Json]
+    ) -> tuple[PropertyDrift, ...]:
+        """Return the size if it differs."""
+        applied, observed = context.properties.get(_COMPARED), values[_COMPARED]
+        return () if applied == observed else (PropertyDrift(_COMPARED, applied, observed),)

@@ -11,13 +11,14 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from heat_convergence.common import errors
+from heat_convergence.common.failures import ResourceGone
 from heat_convergence.common.ids import IdGenerator
 from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.ports.settings import ConvergenceSettings
 from heat_convergence.convergence.ports.store import Store
-from heat_convergence.resources.protocol.resource_type import ResourceContext
+from heat_convergence.resources.protocol.verb_values import ResourceContext
 from heat_convergence.testing.simulation.bus import MessageRouter
-from heat_convergence.testing.simulation.cloud import SimulatedCloud
+from heat_convergence.testing.simulation.cloud import CloudView, SimulatedCloud
 from heat_convergence.testing.simulation.event_queue import EventQueue
 from heat_convergence.testing.simulation.fault_injector import FaultInjector
 from heat_convergence.testing.simulation.invariant_checker import InvariantChecker, TaskClaims
@@ -40,6 +41,7 @@ class EnvironmentConfig:
         max_work_s: the longest time the cloud takes for a call.
         concurrent_polls: 1 if observations do not delay the pass that has started them.
         exception_points: whether every call of a port or a type is a point of a fault.
+        watch: whether observers read complete stacks and repair their drift.
     """
 
     seed: int = 0
@@ -49,6 +51,7 @@ class EnvironmentConfig:
     max_work_s: float = 5.0
     concurrent_polls: int = 0
     exception_points: bool = False
+    watch: bool = False
     settings: ConvergenceSettings = field(
         default_factory=lambda: ConvergenceSettings(
             action_timeout_s=600.0, max_job_takeovers=UNLIMITED_TAKEOVERS
@@ -79,6 +82,7 @@ class SimulationContext:
         self.event_queue = EventQueue()
         self.ids = IdGenerator(self.event_queue.now, random.Random(config.seed))
         self.cloud = SimulatedCloud(lambda: self.event_queue.elapsed_s)
+        self.cloud_view = CloudView(self.cloud)
         self.outages = ServiceOutages()
         self.store = store
         self.users = SimulatedUsers()
@@ -122,7 +126,7 @@ class SimulationContext:
 
     def record_failed_call(self, view: ResourceContext, error: errors.Error) -> None:
         """Note a call that failed permanently, or as often as retries are allowed."""
-        if isinstance(error, errors.ResourceGone) and view.physical_id in self.cloud.objects:
+        if isinstance(error, ResourceGone) and view.physical_id in self.cloud.objects:
             return  # an external deletion is noted elsewhere; any other must not explain a failure
         self._errors[view.resource_id] += 1
         final = error.retry is errors.Retry.NEVER

@@ -26,6 +26,7 @@ def test_openstacksdk(
         "OPENSTACKSDK_FLAVOR": "m1.tiny",
         "OPENSTACKSDK_IMAGE": "cirros",
         "OPENSTACKSDK_FUNC_TEST_TIMEOUT": "600",
+        "OS_TEST_TIMEOUT": "600",  # as in its tox.ini; the default of 5 s is that of units
     }
     suite = "openstack.tests.functional.orchestration.v1.test_stack"
     command = [sdk.programs / "python", "-m", "testtools.run", suite]

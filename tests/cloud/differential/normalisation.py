@@ -9,6 +9,9 @@ from typing import Any
 Json = Any
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _HEX = re.compile(r"(?<![0-9a-zA-Z])[0-9a-f]{32}(?![0-9a-zA-Z])")
+_MEMBER_NAME = re.compile(r"(?=[a-z]*[0-9])[a-z0-9]{12}")  # of a scaling group
+_PORT_HOST = re.compile(r"\bhost(-\d+){4}\b")
+_HOST_ID = re.compile(r"\b[0-9a-f]{56}\b")
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)?")
 _RANDOM_NAME = re.compile(r"(?<=[0-9A-Za-z_.])-[a-z0-9]{12}(?![0-9a-zA-Z])")
 _REQUEST_ID = re.compile(r"req-<uuid>")
@@ -41,11 +44,18 @@ class Normaliser:
     def learn_views(self, views: Json) -> None:
         """Note the ids in events, in their order, and in the list of resources."""
         for place, lines in _maps(views.get("events")).items():
+            self._learn_member(place.rpartition(" ")[2])
             for line in lines if isinstance(lines, list) else ():
                 identifier = line.split(" | ")[1]
                 self.learn(place.rpartition(" ")[2], None if identifier == "None" else identifier)
         for each in _maps(views.get("resources")).values():
             self._learn_item(each)
+
+    def _learn_member(self, name: str) -> None:
+        """Number the members of scaling groups, whose names are random."""
+        if _MEMBER_NAME.fullmatch(name) and name not in self._texts:
+            self._counts["member"] = self._counts.get("member", 0) + 1
+            self._texts[name] = f"<member {self._counts['member']}>"
 
     def _learn_item(self, item: Json) -> None:
         if isinstance(item, dict) and item.get("physical_resource_id") and "links" in item:
@@ -75,6 +85,8 @@ class Normaliser:
         text = _TIME.sub("<time>", text)
         text = _UUID.sub("<uuid>", text)
         text = _HEX.sub("<hex>", text)
+        text = _PORT_HOST.sub("<host>", text)
+        text = _HOST_ID.sub("<host>", text)
         text = _REQUEST_ID.sub("<request>", text)
         text = _MAC.sub("<mac>", text)
         text = _ALLOCATED_ADDRESS.sub("<address>", text)

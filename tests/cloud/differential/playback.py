@@ -18,6 +18,9 @@ from tests.cloud.differential.views import StackViews
 Json = Any
 STEP_LIMIT_S = 150.0
 _START_LIMIT_S = 8.0
+# A loaded Heat stores the events of an action some time after its statuses.
+_ACTION_START_LIMIT_S = 30.0
+_LAST_EVENT_LIMIT_S = 20.0
 _DELETE_LIMIT_S = 30.0
 _READS = frozenset({"preview", "preview update", "preview patch", "validate", "list", "export"})
 _ACTIONS = frozenset({"suspend", "resume", "check", "cancel_update", "cancel_without_rollback"})
@@ -150,6 +153,7 @@ class Playback:
         """Remember the stack that a step has created, or its exported document."""
         if answer.code == 201 and step.verb in ("create", "adopt"):
             self._path = f"/stacks/{self._name}/{answer.body['stack']['id']}"
+            self._normaliser.learn(self._name, answer.body["stack"]["id"])
         if answer.code == 200 and step.verb in ("abandon", "export"):
             self._document = answer.body
 
@@ -186,15 +190,26 @@ class Playback:
         side, path = self._side, self._path
         if step.until:
             return side.wait(lambda: self._reached(step.until or {}), STEP_LIMIT_S)
-        side.wait(lambda: self._newest_event() != before, _START_LIMIT_S)
+        acts = step.verb in BODIES or step.verb in _ACTIONS
+        limit_s = _ACTION_START_LIMIT_S if acts else _START_LIMIT_S
+        side.wait(lambda: self._newest_event() != before, limit_s)
         ended = side.wait(
             lambda: not side.stack_status(path).endswith("IN_PROGRESS"), STEP_LIMIT_S
         )
-        time.sleep(0.3)  # the last event may come after the status
+        if acts:
+            side.wait(self._last_event_is_stored, _LAST_EVENT_LIMIT_S)
+        time.sleep(0.3)  # events of resources may come after that of the stack
         if step.verb == "delete":
             listed = f"/stacks?name={self._name}"
             side.wait(lambda: not side.get(listed).body.get("stacks"), _DELETE_LIMIT_S)
         return ended
+
+    def _last_event_is_stored(self) -> bool:
+        """Return whether the newest event of the stack itself has its status."""
+        query = f"events?sort_dir=desc&limit=1&resource_name={self._name}"
+        events = (self._side.get(f"{self._path}/{query}").body or {}).get("events", [])
+        status = self._side.stack_status(self._path)
+        return bool(events) and events[0]["resource_status"] == status
 
     def _reached(self, until: Json) -> bool:
         target = f"{self._path}/resources/{until['resource']}"

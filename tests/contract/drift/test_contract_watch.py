@@ -6,12 +6,15 @@ from dataclasses import replace
 
 from heat_convergence.convergence.drift.observation import (
     DriftStatus,
+    MassLossBreaker,
     ResourceObservation,
+    StackDriftControl,
     WatchGroup,
     WatchResult,
 )
 from heat_convergence.convergence.model.action import Status
 from heat_convergence.convergence.model.job import DesiredState, JobState
+from heat_convergence.template.environment.drift_policies import DriftPolicy
 from heat_convergence.testing.sample_rows import resource_row, stack_row, time_at
 
 TYPE = "Sim::Resource"
@@ -126,6 +129,7 @@ def test_observation_is_recorded_and_replaced(seeder):
         since=time_at(40),
         observed_at=time_at(40),
         sensitive=True,
+        policy=DriftPolicy.REPAIR,
     )
     for each in (first, later):
         assert watch.record(group(observed_at=time_at(20)), WatchResult((each,))) == 1
@@ -167,3 +171,52 @@ def test_what_is_left_of_deleted_resources_is_obsolete(seeder):
     watch.record(group(), WatchResult(obsolete=("a",), is_empty=True))
     assert watch.list_watched("project-1", (TYPE,)).obsolete == {}
     assert watch.get_next_time() is None
+
+
+def test_policy_of_a_stack_is_stored_and_replaced(seeder):
+    watch = seeder.store.watch
+    assert watch.get_control("stack-1") == StackDriftControl(stack_id="stack-1")
+    for control in (
+        StackDriftControl(stack_id="stack-1", policy=DriftPolicy.REPAIR, paused=True),
+        StackDriftControl(stack_id="stack-1"),
+    ):
+        watch.set_control(control)
+        assert watch.get_control("stack-1") == control
+
+
+def test_policy_of_the_stack_counts_before_that_of_its_root(seeder):
+    for stack_id in ("stack-2", "stack-3"):
+        seeder.stack(complete_stack(stack_id, root_id="stack-9", owner_id="stack-9"))
+    seeder.resources(
+        resource_row("a", **COMPLETE | {"stack_id": "stack-2"}),
+        resource_row("b", **COMPLETE | {"stack_id": "stack-3"}),
+    )
+    watch = seeder.store.watch
+    watch.set_control(StackDriftControl(stack_id="stack-9", policy=DriftPolicy.REPAIR))
+    watch.set_control(StackDriftControl(stack_id="stack-3", policy=DriftPolicy.IGNORE))
+    found = watch.list_watched("project-1", (TYPE,))
+    policies = {each.row.id: each.stack_policy for each in found.resources}
+    assert policies == {"a": DriftPolicy.REPAIR, "b": DriftPolicy.IGNORE}
+
+
+def breaker(breaker_id="b", **values):
+    defaults = {"project_id": "project-1", "implementation": TYPE, "region": ""}
+    return MassLossBreaker(
+        **{"id": breaker_id, **defaults, "lost": 10, "total": 20, "since": time_at(20), **values}
+    )
+
+
+def test_breakers_are_stored_confirmed_and_closed(seeder):
+    watch = seeder.store.watch
+    first, other = breaker(), breaker("c", region="two", implementation=OTHER)
+    foreign = breaker("d", project_id="project-2")
+    watch.record(group(), WatchResult(open_breakers=(first, other, foreign)))
+    assert watch.list_breakers("project-1") == [other, first]
+    assert watch.list_watched("project-1", (TYPE,)).breakers == (first,)
+    assert watch.confirm_breakers("project-1", ["b", "d", "e"]) == 1
+    assert watch.list_breakers("project-2") == [foreign]
+    # The read that stores new numbers has not seen the confirmation.
+    watch.record(group(), WatchResult(open_breakers=(replace(first, lost=11, total=21),)))
+    assert watch.list_breakers("project-1")[1] == breaker(lost=11, total=21, confirmed=True)
+    watch.record(group(), WatchResult(closed_breakers=("b",)))
+    assert watch.list_breakers("project-1") == [other]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from heat_convergence.common import errors
+from heat_convergence.common.failures import ResourceFailure
 from tests.functional.harness import LocalService
 from tests.functional.project_client import ProjectClient, hot_template
 from tests.functional.scripted_type import ScriptedType, resource
@@ -37,7 +37,7 @@ def heat(tmp_path: Any, scripted: ScriptedType) -> Iterator[ProjectClient]:
 
 
 def fail_check(scripted: ScriptedType, name: str) -> None:
-    scripted.fail("check", name, lambda: errors.ResourceFailure("it is not there"))
+    scripted.fail("check", name, lambda: ResourceFailure("it is not there"))
 
 
 def statuses(heat: ProjectClient, key: str) -> dict[str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import unittest
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,6 @@ from heat_convergence.api.services import ApiOptions
 from heat_convergence.db.statements import software
 from heat_convergence.db.statements.software import SoftwareConfigRow, SoftwareDeploymentRow
 from heat_convergence.db.tables import metadata
-from tests.conftest import MARIADB, POSTGRESQL, fresh_database
 from tests.functional.harness import LocalService
 
 DIRECTORY = Path(__file__).parents[1] / "gabbits"
@@ -76,7 +75,7 @@ TABLE = RouteTable()
 ANSWERED: dict[Route, set[str]] = {}
 # What cannot be asked for wrongly; lists of services and types have other tests.
 NO_MISTAKE = {
-    "/template_versions", "/stacks/detail", "/build_info", "/services",
+    "/template_versions", "/stacks/detail", "/build_info", "/services", "/drift/breakers",
     "/software_deployments", "/software_deployments/metadata/{server_id}",
 }  # fmt: skip
 
@@ -100,18 +99,6 @@ def application() -> Callable[..., Iterable[bytes]]:
     return app
 
 
-@pytest.fixture(scope="module", params=["sqlite", "mariadb", "postgresql"])
-def database_url(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[str]:
-    if request.param == "sqlite":
-        yield f"sqlite:///{tmp_path_factory.mktemp('db')}/hc.sqlite"
-    elif request.param == "mariadb":
-        yield from fresh_database(MARIADB, "MariaDB")
-    else:
-        yield from fresh_database(POSTGRESQL, "PostgreSQL")
-
-
 def conversations() -> dict[str, GabbiSuite]:
     """File name → its steps, which build on each other."""
     suites = driver.build_tests(
@@ -133,10 +120,10 @@ RAN: set[str] = set()
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_conversation_has_the_expected_responses(name: str, database_url: str) -> None:
+def test_conversation_has_the_expected_responses(name: str, any_database_url: str) -> None:
     """Run the suite of one file; gabbi's pytest plug-in conflicts with other tests' names."""
     result = unittest.TestResult()
-    ServiceFixture.url = database_url
+    ServiceFixture.url = any_database_url
     RAN.add(name)
     conversations()[name].run(result)
     failures = [f"{step}\n{trace}" for step, trace in [*result.failures, *result.errors]]

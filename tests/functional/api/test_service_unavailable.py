@@ -11,7 +11,7 @@ import pytest
 from webob import Request, Response
 
 from heat_convergence.api.app import build_app
-from heat_convergence.common import errors
+from heat_convergence.common.failures import ConcurrentTransaction, Unavailable
 from tests.functional.harness import LocalService
 
 TEMPLATE = {"heat_template_version": "2016-10-14"}
@@ -53,7 +53,7 @@ def create(service: LocalService) -> Response:
 
 
 @pytest.mark.parametrize(
-    "error", [errors.ConcurrentTransaction("deadlock"), errors.Unavailable("connection lost")]
+    "error", [ConcurrentTransaction("deadlock"), Unavailable("connection lost")]
 )
 def test_failed_write_is_retried(service: LocalService, error: Exception) -> None:
     store = FailingStore(service.services.store, error, times=2)
@@ -62,7 +62,7 @@ def test_failed_write_is_retried(service: LocalService, error: Exception) -> Non
 
 
 @pytest.mark.parametrize(
-    "error", [errors.ConcurrentTransaction("deadlock"), errors.Unavailable("connection lost")]
+    "error", [ConcurrentTransaction("deadlock"), Unavailable("connection lost")]
 )
 def test_retries_of_a_write_are_limited(service: LocalService, error: Exception) -> None:
     store = FailingStore(service.services.store, error, times=1000)
@@ -75,15 +75,13 @@ def test_retries_of_a_write_are_limited(service: LocalService, error: Exception)
 
 
 def test_failed_read_is_retried(service: LocalService) -> None:
-    database: Any = FailingStore(service.database, errors.Unavailable("connection lost"), times=2)
+    database: Any = FailingStore(service.database, Unavailable("connection lost"), times=2)
     service.use_application(build_app(replace(service.services, database=database)))
     assert Request.blank("/v1/p/stacks").get_response(service.app).status_int == 200
 
 
 def test_unreachable_database_is_service_unavailable(service: LocalService) -> None:
-    database: Any = FailingStore(
-        service.database, errors.Unavailable("connection lost"), times=1000
-    )
+    database: Any = FailingStore(service.database, Unavailable("connection lost"), times=1000)
     service.use_application(build_app(replace(service.services, database=database)))
     response = Request.blank("/v1/p/stacks").get_response(service.app)
     assert (response.status_int, response.json["title"]) == (503, "Service Unavailable")

@@ -23,7 +23,7 @@ from heat_convergence.clients.stack_users import Ec2Keys
 from heat_convergence.common import errors
 from heat_convergence.db.statements import software
 from heat_convergence.db.statements.software import SoftwareConfigRow, SoftwareDeploymentRow
-from heat_convergence.resources.protocol.resource_type import (
+from heat_convergence.resources.protocol.verb_values import (
     ResourceContext,
     SignalResult,
     VerbResult,

@@ -13,6 +13,7 @@ from heat_convergence.clients.delegation import CREDENTIAL_ORPHAN_AGE
 from heat_convergence.clients.keystone import Requester
 from heat_convergence.clients.settings import DeferredAuthMethod
 from heat_convergence.common import errors
+from heat_convergence.common.failures import StorageRefused, TemporaryFailure
 from heat_convergence.common.time_limit import time_limit
 from tests.functional.clients.conftest import (
     Build,
@@ -184,7 +185,7 @@ def test_credentials_are_kept_while_keystone_is_unreachable(
     fake.close()
     assert delegation.revoke_orphaned(NOW, 10) == 0
     assert set(store.rows) == {"s"}
-    with pytest.raises(errors.TemporaryFailure):
+    with pytest.raises(TemporaryFailure):
         delegation.grant("t", requester, NOW)
 
 
@@ -198,10 +199,10 @@ def test_credential_that_cannot_be_stored_is_revoked(
     _clouds, delegation = build()
 
     def refuse(*_args: object) -> NoReturn:
-        raise errors.StorageRefused("no")
+        raise StorageRefused("no")
 
     monkeypatch.setattr(store, "put", refuse)
-    with pytest.raises(errors.StorageRefused):
+    with pytest.raises(StorageRefused):
         delegation.grant("s", requester, NOW)
     assert not fake.trusts
 
@@ -226,6 +227,20 @@ def crash(*_arguments: object, **_keywords: object) -> NoReturn:
     raise ProcessCrash
 
 
+def crash_when_credentials_are_recorded(
+    monkeypatch: pytest.MonkeyPatch, store: InMemoryCredentialStore
+) -> None:
+    """Let the process end after the intent is recorded, before the credential is."""
+    put = store.put
+
+    def put_intent_only(tree_id: str, credential: Credential, now: datetime) -> None:
+        if credential.intent_name is None:
+            crash()
+        put(tree_id, credential, now)
+
+    monkeypatch.setattr(store, "put", put_intent_only)
+
+
 @pytest.mark.parametrize(
     "method", [DeferredAuthMethod.TRUSTS, DeferredAuthMethod.APPLICATION_CREDENTIAL]
 )
@@ -247,14 +262,7 @@ def test_credential_of_a_crashed_grant_is_revoked(
     if crash_point == "before Keystone is called":
         monkeypatch.setattr(delegation._keystone, "issue", crash)
     else:
-        put = store.put
-        monkeypatch.setattr(
-            store,
-            "put",
-            lambda tree_id, credential, now: (
-                crash() if credential.intent_name is None else put(tree_id, credential, now)
-            ),
-        )
+        crash_when_credentials_are_recorded(monkeypatch, store)
     with pytest.raises(ProcessCrash):
         delegation.grant("s", requester, NOW)
     assert store.rows["s"][0].intent_name == "s"
@@ -274,15 +282,8 @@ def test_next_action_completes_a_crashed_renewal(
     delegation.grant("s", requester, NOW)
     store.stacks.add("s")
     fake.trusts.clear()
-    put = store.put
     with monkeypatch.context() as dying:
-        dying.setattr(
-            store,
-            "put",
-            lambda tree_id, credential, now: (
-                crash() if credential.intent_name is None else put(tree_id, credential, now)
-            ),
-        )
+        crash_when_credentials_are_recorded(dying, store)
         with pytest.raises(ProcessCrash):
             delegation.renew_if_revoked("s", requester, NOW)
     (orphan,) = fake.trusts
@@ -323,7 +324,7 @@ def test_renewal_without_an_answer_of_keystone_is_a_temporary_failure(
         raise ConnectTimeout("no answer")
 
     monkeypatch.setattr(clouds.get("s").session, "get_token", time_out)
-    with pytest.raises(errors.TemporaryFailure):
+    with pytest.raises(TemporaryFailure):
         delegation.renew_if_revoked("s", requester, NOW)
     assert store.get("s") == before
 

@@ -19,6 +19,7 @@ from heat_convergence.clients.settings import ClientSettings, DeferredAuthMethod
 from heat_convergence.clients.signed_urls import Ec2SignatureVerifier
 from heat_convergence.clients.stack_users import StackUser
 from heat_convergence.common import errors
+from heat_convergence.common.failures import ResourceFailure
 from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.model.job import ObservedState
 from heat_convergence.resources.builtin.signals.scaling_policy import ScalingPolicy
@@ -232,7 +233,7 @@ def test_error_without_an_endpoint_names_the_option(
     service: ServiceAuth, fake: FakeKeystone
 ) -> None:
     fake.trusts["t"] = {"id": "t", "trustor_user_id": "demo-id", "project_id": "p"}
-    with pytest.raises(errors.ResourceFailure, match="clients_heat"):
+    with pytest.raises(ResourceFailure, match="clients_heat"):
         create(OS, cloud_with(service, heat_url=None))
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 
+from heat_convergence.db.tables import resource
 from tests.functional.drift.drift_cases import (
     CHANGES,
     drift,
@@ -67,6 +69,35 @@ def test_entries_that_others_add_are_no_drift(service, emulated_cloud):
     ours(emulated_cloud, "neutron.floatingip", address)["port_id"] = "somewhere"
     watch(service)
     assert drift(service, path)["drift_status"] == "IN_SYNC"
+
+
+@pytest.mark.parametrize("column", ["properties", "attributes", "data"])
+def test_damaged_row_hides_no_drift_of_other_resources(service, emulated_cloud, column):
+    """The properties of a rule say which list shows it."""
+    policy = {"get_resource": "policy"}
+    rules = {
+        name: {
+            "type": "OS::Neutron::QoSBandwidthLimitRule",
+            "properties": {"policy": policy, "max_kbps": 100},
+        }
+        for name in ("a", "b")
+    }
+    policies = {name: {"type": "OS::Neutron::QoSPolicy"} for name in ("policy", "other")}
+    rules["b"]["properties"]["policy"] = {"get_resource": "other"}
+    path = create_stack(service, template(**policies, **rules))
+    with service.database.write() as connection:
+        damaged = resource.update().where(resource.c.name == "a")
+        connection.execute(damaged.values({column: sa.literal('{"x": ', sa.Text)}))
+    in_policy = {"qos_policy_id": physical_id(service, path, "other")}
+    rules_of_other = emulated_cloud.emulation.collection(
+        "neutron.qos_bandwidth_limit_rule", in_policy
+    )
+    rules_of_other.remove(physical_id(service, path, "b"))
+    watch(service)
+    found = {each["resource_name"]: each for each in drift(service, path)["resources"]}
+    assert found["b"]["drift_status"] == "DELETED"
+    assert found["a"]["drift_status"] == "UNKNOWN"
+    assert f"The stored {column} of resource" in found["a"]["drift_reason"]
 
 
 def test_own_update_is_no_drift(service, emulated_cloud):

@@ -94,3 +94,17 @@ def test_bad_repair_is_refused(service, value, status, text):
     answer = service.send("POST", f"{path}/actions", {"repair": value})
     assert answer.status_int == status
     assert text in answer.text
+
+
+def test_repair_leaves_a_stopped_server_as_it_is(service, emulated_cloud):
+    name, stop, _status, _properties = CHANGES["server stopped"]
+    path = create_stack(service, template_with_everything())
+    watch(service)
+    before = physical_id(service, path, name)
+    stop(emulated_cloud, before)
+    watch(service, 60)
+    assert repair(service, path) == "UPDATE_COMPLETE"
+    assert physical_id(service, path, name) == before
+    assert ours(emulated_cloud, "nova.server", before)["status"] == "SHUTOFF"
+    watch(service)
+    assert drift(service, path)["resource_counts"]["ERROR"] == 1

@@ -8,11 +8,17 @@ from typing import Any
 
 import pytest
 
-from heat_convergence.common import errors
-from heat_convergence.convergence.model.job import ObservedState
-from heat_convergence.resources.protocol.resource_type import (
-    VerbResult,
+from heat_convergence.common.failures import (
+    Conflict,
+    OverQuota,
+    ResourceFailure,
+    ResourceGone,
+    ServiceRejection,
+    TemporaryFailure,
+    Throttled,
 )
+from heat_convergence.convergence.model.job import ObservedState
+from heat_convergence.resources.protocol.verb_values import VerbResult
 from tests.functional.harness import LocalService
 from tests.functional.scripted_type import (
     LIMIT,
@@ -41,43 +47,49 @@ class ErrorCase:
 ERROR_CASES = [
     ErrorCase(
         "throttled",
-        lambda: errors.Throttled("slow down", retry_after_s=7.0),
+        lambda: Throttled("slow down", retry_after_s=7.0),
         LIMIT + 1,
         "Throttled: resources.r: slow down",
         7.0,
     ),
     ErrorCase(
         "conflict",
-        lambda: errors.Conflict("it is locked"),
+        lambda: Conflict("it is locked"),
         LIMIT + 1,
         "Conflict: resources.r: it is locked",
         1.0,
     ),
     ErrorCase(
         "over quota",
-        lambda: errors.OverQuota("no more cores"),
+        lambda: OverQuota("no more cores"),
         LIMIT + 1,
         "OverQuota: resources.r: no more cores",
         1.0,
     ),
     ErrorCase(
         "temporary",
-        lambda: errors.TemporaryFailure("no answer"),
+        lambda: TemporaryFailure("no answer"),
         LIMIT + 1,
         "TemporaryFailure: resources.r: no answer",
         1.0,
     ),
     ErrorCase(
         "permanent",
-        lambda: errors.ResourceFailure("no such image"),
+        lambda: ResourceFailure("no such image"),
         1,
         "ResourceFailure: resources.r: no such image",
     ),
     ErrorCase(
         "gone",
-        lambda: errors.ResourceGone("no such network"),
+        lambda: ResourceGone("no such network"),
         1,
-        "ResourceGone: resources.r: no such network",
+        "NotFound: resources.r: no such network",
+    ),
+    ErrorCase(
+        "rejected",
+        lambda: ServiceRejection("Bad port request", "BadRequest"),
+        1,
+        "BadRequest: resources.r: Bad port request",
     ),
     ErrorCase(
         "unknown", lambda: KeyError("id"), 1, "ResourceFailure: resources.r: KeyError: 'id'"
@@ -171,7 +183,7 @@ def test_retry_pauses_grow_and_honour_retry_after(
 
 def test_retry_pauses_of_a_delete_grow(service: LocalService, fickle: ScriptedType) -> None:
     path = make(service, template=template(r=resource()))
-    fickle.fail("delete", "r", lambda: errors.ResourceFailure("in use"))
+    fickle.fail("delete", "r", lambda: ResourceFailure("in use"))
     service.send("DELETE", path)
     pauses = fickle.pauses_between_calls("delete")
     expected = [2.0**tries for tries in range(LIMIT)]
@@ -258,7 +270,7 @@ def test_error_of_an_observation(
     lasting = case.attempts == 1
     status, reason = state(service, path)
     assert status == ("CREATE_FAILED" if lasting else "CREATE_COMPLETE")
-    missing_reason = "ResourceInError: resources.r: the physical resource is gone"
+    missing_reason = "NotFound: resources.r: the physical resource is gone"
     if lasting:
         expected = missing_reason if case.name == "gone" else case.reason_prefix
         assert reason == f"Resource CREATE failed: {expected}"
@@ -278,3 +290,10 @@ def test_type_that_raises_does_not_block_other_observations(
         "POST", "/stacks", {"stack_name": "t", "template": template(r=resource(slow=True))}
     )
     assert state(service, f"/stacks/t/{answer.json['stack']['id']}")[0] == "CREATE_COMPLETE"
+
+
+def test_timed_out_resource_has_the_time_limit_in_its_reason(service: LocalService) -> None:
+    endless = {"type": "OS::Heat::TestResource", "properties": {"wait_secs": -1}}
+    path = make(service, template=template(r=endless), timeout_mins=1, disable_rollback=True)
+    assert state(service, path) == ("CREATE_FAILED", "Timed out")
+    assert row(service, path)["resource_status_reason"] == "CREATE aborted (Timed out)"

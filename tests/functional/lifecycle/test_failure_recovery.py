@@ -7,11 +7,9 @@ from typing import Any
 
 import pytest
 
-from heat_convergence.common import errors
+from heat_convergence.common.failures import ResourceFailure, TemporaryFailure, Throttled
 from heat_convergence.convergence.model.job import ObservedState
-from heat_convergence.resources.protocol.resource_type import (
-    VerbResult,
-)
+from heat_convergence.resources.protocol.verb_values import VerbResult
 from tests.functional.harness import LocalService
 from tests.functional.scripted_type import (
     LIMIT,
@@ -45,7 +43,7 @@ def service(tmp_path: Any, fickle: ScriptedType) -> Iterator[LocalService]:
 def test_siblings_finish_and_dependents_do_not_start(
     service: LocalService, fickle: ScriptedType
 ) -> None:
-    fickle.fail("create", "bad", lambda: errors.ResourceFailure("no"))
+    fickle.fail("create", "bad", lambda: ResourceFailure("no"))
     body = template(
         bad=resource(),
         slow=resource(slow=True),
@@ -65,10 +63,8 @@ def test_siblings_finish_and_dependents_do_not_start(
 
 
 def test_sibling_waiting_for_a_retry_finishes(service: LocalService, fickle: ScriptedType) -> None:
-    fickle.fail(
-        "create", "again", lambda: errors.Throttled("slow down", retry_after_s=20.0), times=3
-    )
-    fickle.fail("create", "bad", lambda: errors.TemporaryFailure("no"))
+    fickle.fail("create", "again", lambda: Throttled("slow down", retry_after_s=20.0), times=3)
+    fickle.fail("create", "bad", lambda: TemporaryFailure("no"))
     path = make(service, template=template(again=resource(), bad=resource(), slow=resource()))
     assert state(service, path)[1].endswith("TemporaryFailure: resources.bad: no")
     assert row(service, path, "again")["resource_status"] == "CREATE_COMPLETE"
@@ -76,7 +72,7 @@ def test_sibling_waiting_for_a_retry_finishes(service: LocalService, fickle: Scr
 
 
 def test_first_cause_is_kept(service: LocalService, fickle: ScriptedType) -> None:
-    fickle.fail("create", "first", lambda: errors.ResourceFailure("the cause"))
+    fickle.fail("create", "first", lambda: ResourceFailure("the cause"))
     broken = VerbResult(ObservedState.FAILED, reason="later")
     fickle.fail("observe", "second", lambda: broken)
     path = make(service, template=template(first=resource(), second=resource(slow=True)))
@@ -89,8 +85,8 @@ def test_deletes_beside_a_failed_one_are_retried(
     service: LocalService, fickle: ScriptedType
 ) -> None:
     path = make(service, template=template(bad=resource(), other=resource(), more=resource()))
-    fickle.fail("delete", "bad", lambda: errors.ResourceFailure("no"))
-    fickle.fail("delete", "other", lambda: errors.Throttled("wait", retry_after_s=50.0), times=2)
+    fickle.fail("delete", "bad", lambda: ResourceFailure("no"))
+    fickle.fail("delete", "other", lambda: Throttled("wait", retry_after_s=50.0), times=2)
     service.send("DELETE", path)
     reason = "Resource DELETE failed: ResourceFailure: resources.bad: no"
     assert state(service, path) == ("DELETE_FAILED", reason)
@@ -103,7 +99,7 @@ def test_deletes_beside_a_failed_one_are_retried(
 def test_rollback_happens_only_on_request(
     service: LocalService, fickle: ScriptedType, disable: bool, ended: str
 ) -> None:
-    fickle.fail("create", "bad", lambda: errors.ResourceFailure("no"))
+    fickle.fail("create", "bad", lambda: ResourceFailure("no"))
     body = template(good=resource(), bad=resource("good"))
     path = make(service, template=body, disable_rollback=disable)
     assert state(service, path)[0] == ended
@@ -165,7 +161,7 @@ def test_next_update_repairs_or_replaces(
 def test_any_reason_text_is_stored(
     service: LocalService, fickle: ScriptedType, text: str, kept: str
 ) -> None:
-    fickle.fail("create", "r", lambda: errors.ResourceFailure(text))
+    fickle.fail("create", "r", lambda: ResourceFailure(text))
     path = make(service, template=template(r=resource()))
     ended, reason = state(service, path)
     assert (ended, reason.endswith(kept)) == ("CREATE_FAILED", True)

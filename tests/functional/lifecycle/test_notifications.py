@@ -12,13 +12,13 @@ from oslo_messaging.notify import _impl_test
 from heat_convergence.cli.components.assembly import notified_stack_finder
 from heat_convergence.clients.credentials import Credential
 from heat_convergence.clients.settings import DeferredAuthMethod
-from heat_convergence.common import errors
+from heat_convergence.common.failures import Unavailable
 from heat_convergence.conf import opts
 from heat_convergence.convergence.model.job import ObservedState
 from heat_convergence.db.statements import credentials
 from heat_convergence.resources.builtin.local_type import LocalType
-from heat_convergence.resources.protocol.resource_type import ResourceContext, VerbResult
 from heat_convergence.resources.protocol.schema import TypeSchema
+from heat_convergence.resources.protocol.verb_values import ResourceContext, VerbResult
 from heat_convergence.rpc import notifications
 from tests.functional.fake_server import create_stack
 from tests.functional.harness import LocalService
@@ -175,7 +175,7 @@ def test_group_scaling_is_notified(service: LocalService) -> None:
 
 def test_failing_notification_does_not_fail_the_action(service: LocalService) -> None:
     def away(_stack_id: str) -> Any:
-        raise errors.Unavailable("the database is away")
+        raise Unavailable("the database is away")
 
     service.services.store._notify._find_stack = away
     path = create_stack(service, template=TEMPLATE)

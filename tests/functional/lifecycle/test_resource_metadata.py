@@ -12,9 +12,9 @@ from heat_convergence.api.services import ApiOptions
 from heat_convergence.convergence.model.job import ObservedState
 from heat_convergence.db.tables import resource
 from heat_convergence.resources.builtin.local_type import LocalType
-from heat_convergence.resources.protocol.resource_type import ResourceContext, VerbResult
 from heat_convergence.resources.protocol.schema import PropertySchema, PropertyType, TypeSchema
 from heat_convergence.resources.protocol.type_schema import AttributeSchema
+from heat_convergence.resources.protocol.verb_values import ResourceContext, VerbResult
 from tests.functional.harness import LocalService
 from tests.functional.project_client import ProjectClient, hot_template, resource_definition
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from heat_convergence.api.services import ApiOptions
-from heat_convergence.common.errors import ResourceFailure
-from heat_convergence.resources.protocol.resource_type import ResourceContext, VerbResult
+from heat_convergence.common.failures import ResourceFailure
+from heat_convergence.resources.protocol.verb_values import ResourceContext, VerbResult
 from tests.functional.fake_server import (
     FAKE_SERVER_TEMPLATE,
     FakeServer,

@@ -10,12 +10,12 @@ import pytest
 from heat_convergence.common.errors import Invalid
 from heat_convergence.convergence.model.job import ObservedState
 from heat_convergence.resources.builtin.local_type import LocalType
-from heat_convergence.resources.protocol.resource_type import (
+from heat_convergence.resources.protocol.schema import PropertySchema, PropertyType, TypeSchema
+from heat_convergence.resources.protocol.verb_values import (
     ResourceContext,
     SignalResult,
     VerbResult,
 )
-from heat_convergence.resources.protocol.schema import PropertySchema, PropertyType, TypeSchema
 from tests.functional.harness import LocalService
 
 Json = Any

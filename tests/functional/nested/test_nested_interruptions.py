@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from heat_convergence.api.services import ApiOptions
-from heat_convergence.common.errors import ConcurrentTransaction
+from heat_convergence.common.failures import ConcurrentTransaction
 from tests.functional.harness import LocalService
 from tests.functional.nested.test_nested_lifecycle import child, files, parent
 from tests.functional.project_client import ProjectClient, resource_definition

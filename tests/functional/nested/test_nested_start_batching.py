@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from heat_convergence.common.errors import Unavailable
+from heat_convergence.common.failures import Unavailable
 from tests.functional.harness import LocalService
 from tests.functional.nested.test_nested_lifecycle import FILE, files
 from tests.functional.project_client import ProjectClient, hot_template, resource_definition

@@ -11,8 +11,8 @@ import pytest
 from heat_convergence.api.services import ApiOptions
 from heat_convergence.convergence.model.job import ObservedState
 from heat_convergence.resources.builtin.local_type import LocalType
-from heat_convergence.resources.protocol.resource_type import ResourceContext, VerbResult
 from heat_convergence.resources.protocol.schema import TypeSchema
+from heat_convergence.resources.protocol.verb_values import ResourceContext, VerbResult
 from tests.functional.harness import LocalService
 from tests.functional.project_client import ProjectClient, hot_template, resource_definition
 

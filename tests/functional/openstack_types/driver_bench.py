@@ -11,8 +11,8 @@ from typing import Any
 from heat_convergence.clients.rest_client import RequestLimiter, SdkCloudClient
 from heat_convergence.convergence.model.action import Action
 from heat_convergence.resources.catalog.resource_types import load_resource_types
-from heat_convergence.resources.protocol.resource_type import ResourceContext
 from heat_convergence.resources.protocol.schema import resolve_properties
+from heat_convergence.resources.protocol.verb_values import ResourceContext
 from heat_convergence.resources.registry import ResourceTypeRegistry
 from heat_convergence.testing.openstack.emulation import PROJECT_ID
 from heat_convergence.testing.openstack.http_adapter import connect, create_emulation

@@ -8,12 +8,12 @@ import pytest
 
 from heat_convergence.api.services import ApiOptions
 from heat_convergence.resources.builtin.local_type import LocalType
-from heat_convergence.resources.protocol.resource_type import (
+from heat_convergence.resources.protocol.schema import PropertySchema, PropertyType, TypeSchema
+from heat_convergence.resources.protocol.verb_values import (
     NeedsReplacement,
     ResourceContext,
     VerbResult,
 )
-from heat_convergence.resources.protocol.schema import PropertySchema, PropertyType, TypeSchema
 from tests.functional.harness import LocalService
 from tests.functional.openstack_types.emulated_service import (
     ClockedEmulation,

@@ -11,7 +11,7 @@ from heat_convergence.common.errors import EntityNotFound
 from heat_convergence.convergence.model.action import Action
 from heat_convergence.resources.catalog import custom_constraints
 from heat_convergence.resources.driver import request_cloud
-from heat_convergence.resources.protocol.resource_type import ResourceContext
+from heat_convergence.resources.protocol.verb_values import ResourceContext
 from tests.functional.openstack_types.driver_bench import DriverBench
 
 Json = Any

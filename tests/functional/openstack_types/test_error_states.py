@@ -15,7 +15,7 @@ from heat_convergence.resources.catalog.resource_types import load_resource_type
 from heat_convergence.resources.driver.declarative import DeclarativeType
 from heat_convergence.testing.openstack.emulation import ErrorState
 from tests.conformance.case import ConformanceCase
-from tests.conformance.cases import CASES
+from tests.conformance.cases.all_cases import CASES
 from tests.functional.harness import LocalService
 from tests.functional.openstack_types.emulated_service import (
     ClockedEmulation,

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from heat_convergence.clients.rest_client import CloudRequest, CloudResponse, SdkCloudClient
-from heat_convergence.common.errors import TemporaryFailure
+from heat_convergence.common.failures import TemporaryFailure
 from heat_convergence.resources.driver.request_cloud import use_request_cloud
 from heat_convergence.resources.protocol.live_attributes import LiveAttributes
 from heat_convergence.resources.registry import ResourceTypeRegistry

@@ -155,6 +155,26 @@ def test_endless_body_is_refused(
         assert served.ask(GET)[0] == 300
 
 
+@pytest.mark.parametrize(
+    "lines",
+    [b"0" * 2**18, b"1\r\nx\r\n" * 2**16, b"0\r\n" + b"X-A: b\r\n" * 2**15],
+    ids=["long line", "chunks of one byte", "trailers"],
+)
+def test_lines_of_a_chunked_body_are_bounded(
+    backend: str, service: LocalService, lines: bytes
+) -> None:
+    """Each costs processor time that other requests need."""
+    with serving(backend, service.app, body_timeout_s=5.0) as served:
+        connection = served.connect()
+        try:
+            connection.send(POST + b"Transfer-Encoding: chunked\r\n\r\n" + lines)
+            status = connection.receive()[0]
+        except (ConnectionError, EOFError):
+            status = 400  # refused before it was sent to its end
+        assert status == 400
+        assert served.ask(GET)[0] == 300
+
+
 def _trickle(connection: Any, data: bytes, pause: Any) -> None:
     """Send the same bytes, with pauses or without, until the server closes the connection."""
     try:

@@ -9,6 +9,7 @@ import pytest
 from heat_convergence.clients.circuit_breaker import CircuitBreakers, CircuitSettings
 from heat_convergence.clients.rest_client import CloudRequest, RequestLimiter, SdkCloudClient
 from heat_convergence.common import errors
+from heat_convergence.common.failures import CallRefused, ResourceGone
 from heat_convergence.testing.openstack.emulation import PROJECT_ID
 from heat_convergence.testing.openstack.http_adapter import connect, create_emulation
 
@@ -82,7 +83,7 @@ def test_pause_that_the_service_requests_is_kept(cloud: FailingCloud, status: in
     cloud.emulation.inject_failure("GET", "/servers", status, Retry_After="30")
     cloud.call(1)
     cloud.now_s += 29.0
-    with pytest.raises(errors.CallRefused) as caught:
+    with pytest.raises(CallRefused) as caught:
         cloud.ours.send(SERVERS)
     assert caught.value.retry_after_s == 1.0
     cloud.now_s += 1.0
@@ -94,6 +95,6 @@ def test_answers_that_are_no_failures_close_the_circuit(cloud: FailingCloud) -> 
     for _ in range(3):
         cloud.emulation.inject_failure("GET", "/servers$", 503, times=FAILURES - 1)
         cloud.call(FAILURES - 1)
-        with pytest.raises(errors.ResourceGone):
+        with pytest.raises(ResourceGone):
             cloud.ours.send(missing)
     assert cloud.call(1) == [""]

@@ -12,16 +12,15 @@ import pytest
 
 from heat_convergence.common.fair_executor import FairExecutor
 from heat_convergence.convergence.model.job import ObservedState
+from heat_convergence.engine import jobs
 from heat_convergence.engine.engine import Engine
 from heat_convergence.engine.pool import ConcurrentJobPool
 from heat_convergence.observer.observer import Observer
 from heat_convergence.observer.poll_pool import ConcurrentPollPool
-from heat_convergence.resources.protocol.resource_type import (
-    ResourceContext,
-    ResourceType,
-    VerbResult,
-)
+from heat_convergence.resources.protocol.call_groups import call_groups
+from heat_convergence.resources.protocol.resource_type import ResourceType
 from heat_convergence.resources.protocol.schema import TypeSchema
+from heat_convergence.resources.protocol.verb_values import ResourceContext, VerbResult
 from tests.functional.harness import LocalService
 
 Json = Any
@@ -196,6 +195,30 @@ def test_healthy_stacks_end_while_a_service_hangs(
 
     hanging.released.set()
     daemons.run_until(lambda: sum(complete(service, f"s{number}") for number in range(9)) == STUCK)
+
+
+def test_job_of_an_unknown_service_is_the_only_one_to_fail(
+    daemons: ThreadedDaemons, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The services of all jobs of a message are known before the first call of one starts."""
+
+    def fail_for_hanging(resource_type: ResourceType, context: ResourceContext) -> Json:
+        if resource_type.name == HangingType.name:
+            raise KeyError("region")
+        return call_groups(resource_type, context)
+
+    monkeypatch.setattr(jobs, "call_groups", fail_for_hanging)
+    service = daemons.service
+    path = make(service, "ok-both", "Test::Healthy", "Test::Hanging")
+
+    def statuses() -> dict[str, str]:
+        found = service.send("GET", f"{path}/resources", leave_pending=True, project="ok")
+        rows = found.json["resources"]
+        return {each["resource_name"]: each["resource_status"] for each in rows}
+
+    daemons.run_until(
+        lambda: statuses() == {"Healthy": "CREATE_COMPLETE", "Hanging": "CREATE_FAILED"}
+    )
 
 
 def test_snapshots_are_deleted_while_another_service_hangs(

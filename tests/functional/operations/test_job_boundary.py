@@ -13,7 +13,7 @@ from heat_convergence.convergence.lifecycle import rollback
 from heat_convergence.db.repositories.incarnations import SqlIncarnationRepository
 from heat_convergence.engine import claims, engine, outcomes
 from heat_convergence.engine.nested_executor import NestedStackExecutor
-from heat_convergence.observer import observer
+from heat_convergence.observer import stack_transactions, sweep
 from tests.functional.harness import LocalService
 
 TEST_RESOURCE = "OS::Heat::TestResource"
@@ -226,8 +226,8 @@ def test_overdue_stack_that_cannot_be_processed_fails(
     def failing(*args: Any, **others: Any) -> Any:
         raise KeyError(SECRET)
 
-    for name in ("process_observations", "handle_timeout"):
-        monkeypatch.setattr(observer, name, failing)
+    monkeypatch.setattr(stack_transactions, "process_observations", failing)
+    monkeypatch.setattr(sweep, "handle_timeout", failing)
     body = {
         "stack_name": "s",
         "template": {

@@ -194,6 +194,18 @@ def test_poisoned_row_during_an_action(
     assert len(errors_in(caplog)) < 200
 
 
+@pytest.mark.parametrize("column", [column for table, column in COLUMNS if table == "resource"])
+def test_poisoned_resource_ends_its_action_long_before_the_time_limit(
+    stacks: TwoStacks, column: str
+) -> None:
+    stacks.create(wait=False)
+    stacks.poison("resource", column)
+    for _ in range(20):
+        stacks.service.run_due_work()
+        stacks.service.clock.advance(5)
+    assert not stacks.shown("bad")["stack_status"].endswith("IN_PROGRESS")
+
+
 @pytest.mark.parametrize(("table", "column"), COLUMNS)
 def test_poisoned_row_of_a_stack_without_action(
     stacks: TwoStacks, table: str, column: str

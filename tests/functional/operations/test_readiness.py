@@ -8,7 +8,7 @@ import pytest
 from webob import Request
 
 from heat_convergence.api.middleware.readiness import CHECK_INTERVAL_S, ReadinessGate
-from heat_convergence.common import errors
+from heat_convergence.common.failures import Unavailable
 
 
 class Database:
@@ -21,7 +21,7 @@ class Database:
     def check(self) -> None:
         self.checks += 1
         if not self.is_upgraded:
-            raise errors.Unavailable("the database schema is at 0001")
+            raise Unavailable("the database schema is at 0001")
 
 
 def application(environ: dict[str, Any], start_response: Any) -> list[bytes]:
@@ -38,7 +38,7 @@ def test_requests_are_refused_until_the_check_passes_once(now: list[float]) -> N
     database = Database()
     gate = ReadinessGate(application, database.check, monotonic=lambda: now[0])
     for path in ("/", "/healthcheck", "/v1/p/stacks"):
-        with pytest.raises(errors.Unavailable, match="not ready"):
+        with pytest.raises(Unavailable, match="not ready"):
             Request.blank(path).get_response(gate)
     assert database.checks == 1, "the check is made at most once in its interval"
 

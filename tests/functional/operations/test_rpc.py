@@ -14,7 +14,7 @@ from oslo_config import cfg
 from oslo_context.context import RequestContext, get_current
 from oslo_messaging.exceptions import MessageDeliveryFailure
 
-from heat_convergence.common import errors
+from heat_convergence.common.failures import Unavailable
 from heat_convergence.rpc import messages
 from heat_convergence.rpc.bus import RpcBus
 from heat_convergence.rpc.server import (
@@ -69,8 +69,8 @@ def served() -> Iterator[tuple[oslo_messaging.RPCTransport, CallRecorder]]:
     transport = create_transport(empty_conf(), url="fake://", exchange=uuid.uuid4().hex)
     recorder = CallRecorder()
     servers = [
-        create_engine_server(transport, recorder, server="here"),
-        create_observer_server(transport, recorder, server="here"),
+        create_engine_server(transport, recorder),
+        create_observer_server(transport, recorder),
     ]
     for server in servers:
         server.start(override_pool_size=2)
@@ -231,7 +231,7 @@ def test_defect_while_a_message_is_handled_does_not_stop_the_server(
             super().converge(stack_id, version, ids)
 
     engine = Defective()
-    server = create_engine_server(transport, engine, server="here")
+    server = create_engine_server(transport, engine)
     server.start(override_pool_size=1)
     for stack_id in ("bad", "bad", "s2"):
         RpcBus(transport).converge(stack_id, 1, ["a"])
@@ -294,7 +294,7 @@ def test_unknown_field_of_a_later_release_is_ignored() -> None:
 def test_error_of_the_service_drops_the_message_only(caplog: pytest.LogCaptureFixture) -> None:
     class Down:
         def converge(self, *args: object) -> None:
-            raise errors.Unavailable("the database is unreachable")
+            raise Unavailable("the database is unreachable")
 
     ConvergeEndpoint(Down()).converge(None, message=messages.encode_hint("s1", 3, ["a"]))
     assert "the database is unreachable" in caplog.text

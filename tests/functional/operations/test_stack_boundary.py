@@ -9,7 +9,7 @@ import pytest
 
 from heat_convergence.convergence.lifecycle.progress import process_observations
 from heat_convergence.convergence.model.job import ObservedState
-from heat_convergence.observer import observer
+from heat_convergence.observer import stack_transactions
 from tests.functional.harness import LocalService
 
 TEMPLATE = {
@@ -31,7 +31,7 @@ def poisoned(monkeypatch: pytest.MonkeyPatch) -> dict[str, bool]:
             raise KeyError(SECRET)
         return process_observations(tx, stack_id=stack_id, observations=observations, **others)
 
-    monkeypatch.setattr(observer, "process_observations", process)
+    monkeypatch.setattr(stack_transactions, "process_observations", process)
     return stacks
 
 

@@ -14,6 +14,15 @@ from webob.exc import HTTPServiceUnavailable
 from heat_convergence.api.app import build_app
 from heat_convergence.api.middleware.faults import FaultWrapper
 from heat_convergence.common import errors
+from heat_convergence.common.failures import (
+    ConcurrentTransaction,
+    InvalidEncryptionKey,
+    ResourceFailure,
+    RowsContradict,
+    StorageRefused,
+    TemporaryFailure,
+    Unavailable,
+)
 from heat_convergence.db.connection.database import database_from_url
 from heat_convergence.db.connection.driver_errors import translate_driver_errors
 from tests.functional.api.test_service_unavailable import FailingStore, create
@@ -21,13 +30,13 @@ from tests.functional.harness import LocalService
 
 DETAIL = "host=db.internal user=heat INSERT INTO stack"
 FAILURES = [
-    errors.Unavailable(DETAIL),
-    errors.ConcurrentTransaction(DETAIL),
-    errors.StorageRefused(DETAIL),
-    errors.RowsContradict(DETAIL),
-    errors.InvalidEncryptionKey(DETAIL),
-    errors.TemporaryFailure(DETAIL),
-    errors.ResourceFailure(DETAIL),
+    Unavailable(DETAIL),
+    ConcurrentTransaction(DETAIL),
+    StorageRefused(DETAIL),
+    RowsContradict(DETAIL),
+    InvalidEncryptionKey(DETAIL),
+    TemporaryFailure(DETAIL),
+    ResourceFailure(DETAIL),
     RuntimeError(DETAIL),
 ]
 
@@ -63,7 +72,7 @@ def test_failures_of_the_service_are_generic(
 
 def test_an_unreachable_database_is_named_to_operators_alone() -> None:
     database = database_from_url("postgresql+psycopg2://heat:pw@127.0.0.1:1/secret_name")
-    with pytest.raises(errors.Unavailable) as caught:
+    with pytest.raises(Unavailable) as caught:
         database.ping()
     assert "127.0.0.1" not in str(caught.value)
     assert "127.0.0.1" in caught.value.log_text
@@ -71,7 +80,7 @@ def test_an_unreachable_database_is_named_to_operators_alone() -> None:
 
 def test_a_refused_statement_is_shown_to_operators_alone() -> None:
     database = database_from_url("sqlite://")
-    with pytest.raises(errors.StorageRefused) as caught, database.write() as connection:
+    with pytest.raises(StorageRefused) as caught, database.write() as connection:
         connection.execute(sa.text("INSERT INTO no_table VALUES (1)"))
     assert "no_table" not in str(caught.value)
     assert "no_table" in caught.value.log_text

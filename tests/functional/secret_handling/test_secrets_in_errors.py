@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from heat_convergence.common import errors
+from heat_convergence.common.failures import ResourceFailure
 from tests.functional.harness import LocalService
 from tests.functional.secret_handling.test_secret_exposure import stored
 
@@ -126,7 +126,7 @@ def test_error_of_an_invalid_condition_contains_no_secret(service: LocalService)
     assert SECRET not in response.text
 
 
-@pytest.mark.parametrize("raised", [errors.ResourceFailure, ValueError])
+@pytest.mark.parametrize("raised", [ResourceFailure, ValueError])
 def test_error_of_a_service_is_redacted(
     service: LocalService, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch,
     raised: type[Exception],

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from heat_convergence.common.errors import ResourceFailure
+from heat_convergence.common.failures import ResourceFailure
 from heat_convergence.convergence.model.job import ObservedState
 from heat_convergence.resources.builtin.local_type import LocalType
-from heat_convergence.resources.protocol.resource_type import ResourceContext, VerbResult
 from heat_convergence.resources.protocol.schema import PropertySchema, PropertyType, TypeSchema
+from heat_convergence.resources.protocol.verb_values import ResourceContext, VerbResult
 from tests.functional.harness import LocalService
 
 Json = Any

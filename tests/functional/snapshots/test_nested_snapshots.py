@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from heat_convergence.common.errors import ResourceFailure
+from heat_convergence.common.failures import ResourceFailure
 from tests.functional.harness import LocalService
 from tests.functional.snapshots.snapshot_disk import (
     SnapshotDisk,

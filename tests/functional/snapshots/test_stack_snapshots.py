@@ -9,8 +9,8 @@ import pytest
 
 from heat_convergence.api.app import build_app
 from heat_convergence.api.services import ApiOptions
-from heat_convergence.common.errors import ResourceFailure, ResourceGone, Throttled
-from heat_convergence.resources.protocol.resource_type import ResourceContext
+from heat_convergence.common.failures import ResourceFailure, ResourceGone, Throttled
+from heat_convergence.resources.protocol.verb_values import ResourceContext
 from tests.functional.harness import LocalService
 from tests.functional.scripted_type import without_error_id
 from tests.functional.snapshots.snapshot_disk import (

@@ -28,8 +28,8 @@ from heat_convergence.resources.catalog.resource_types import load_resource_type
 from heat_convergence.resources.driver.request_cloud import use_request_cloud
 from heat_convergence.resources.openstack.nova import server_agents
 from heat_convergence.resources.openstack.nova.servers import Server
-from heat_convergence.resources.protocol.resource_type import ResourceContext
 from heat_convergence.resources.protocol.schema import resolve_properties
+from heat_convergence.resources.protocol.verb_values import ResourceContext
 from heat_convergence.resources.registry import ResourceTypeRegistry
 from heat_convergence.template.evaluation.evaluation import ValueAtPath
 from heat_convergence.testing.openstack.emulation import PROJECT_ID

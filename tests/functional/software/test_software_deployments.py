@@ -135,7 +135,7 @@ def test_failure_outputs_fail_the_deployment(
     signal(heat, **outputs)
     assert heat.status("s") == "CREATE_FAILED"
     message = heat.resource("s", "d")["resource_status_reason"]
-    assert "Deployment to server failed: " in message
+    assert message.startswith("Error: resources.d: Deployment to server failed: ")
     assert message.endswith(reason)
     assert deployments(heat)[0]["status"] == "FAILED"
 

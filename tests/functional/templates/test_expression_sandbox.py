@@ -34,6 +34,10 @@ ENDLESS = [
     "range(0, 30000).select(range(0, 30000).select($).sum()).sum()",
 ]
 # No steps, no iterator limits: nothing but the sandbox ends these.
+ENDLESS_OF_AN_ATTRIBUTE = {
+    "expression": "sequence($.data.len()).len()",
+    "data": {"get_attr": ["a", "value"]},
+}
 URL = "http://localhost/v1/p"
 UNLIMITED = {"limit_iterators": -1, "memory_quota_bytes": -1, "max_steps": 10**12}
 
@@ -50,6 +54,15 @@ def sandbox() -> Iterator[ExpressionSandbox]:
     sandbox.run(call("1"))  # the first one waits for the child to start
     yield sandbox
     sandbox.close()
+
+
+@pytest.fixture
+def impatient_service(tmp_path: Path, sandbox: ExpressionSandbox) -> Iterator[LocalService]:
+    """Yield a service whose expressions may take 0.3 s of processor time."""
+    limits = TemplateLimits(yaql_max_seconds=0.3, yaql_runner=sandbox)
+    service = LocalService(f"sqlite:///{tmp_path}/sandbox.sqlite", limits=limits)
+    yield service
+    service.close()
 
 
 def test_value_and_time_of_an_expression_are_returned(sandbox: ExpressionSandbox) -> None:
@@ -249,7 +262,7 @@ def test_without_a_process_an_expression_is_unavailable(monkeypatch: pytest.Monk
 
 
 def test_long_expression_is_parsed_in_the_child(
-    tmp_path: Path, sandbox: ExpressionSandbox, monkeypatch: pytest.MonkeyPatch
+    impatient_service: LocalService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The parser takes seconds for a long list, and nothing could stop it in the daemon."""
     parsed: list[str] = []
@@ -260,10 +273,10 @@ def test_long_expression_is_parsed_in_the_child(
         return parse(expression)
 
     monkeypatch.setattr(yaql, "_parsed", recorded)
-    limits = TemplateLimits(yaql_max_seconds=0.3, yaql_runner=sandbox)
-    service = LocalService(f"sqlite:///{tmp_path}/parser.sqlite", limits=limits)
     answers = [
-        service.send("POST", "/stacks/preview", {"stack_name": "s", "template": template_of(each)})
+        impatient_service.send(
+            "POST", "/stacks/preview", {"stack_name": "s", "template": template_of(each)}
+        )
         for each in ("[" + "1," * 30_000 + "1]", "[" + "1," * 1_000 + "]]", "[1, 2]]")
     ]
     assert [each.status_int for each in answers] == [400, 400, 400]
@@ -274,22 +287,16 @@ def test_long_expression_is_parsed_in_the_child(
     assert parsed == ["[1, 2]]"]
 
 
-def test_all_expressions_of_a_request_share_its_time(
-    tmp_path: Path, sandbox: ExpressionSandbox
-) -> None:
-    limits = TemplateLimits(yaql_max_seconds=0.3, yaql_runner=sandbox)
-    service = LocalService(f"sqlite:///{tmp_path}/request.sqlite", limits=limits)
-    endless = {
-        "expression": "sequence($.data.len()).len()",
-        "data": {"get_attr": ["a", "value"]},
-    }
+def test_all_expressions_of_a_request_share_its_time(impatient_service: LocalService) -> None:
     template = {
         "heat_template_version": "2018-08-31",
         "resources": {"a": {"type": "OS::Heat::RandomString"}},
-        "outputs": {name: {"value": {"yaql": endless}} for name in "bcd"},
+        "outputs": {name: {"value": {"yaql": ENDLESS_OF_AN_ATTRIBUTE}} for name in "bcd"},
     }
-    service.send("POST", "/stacks", {"stack_name": "s", "template": template})
-    shown = service.send("GET", service.send("GET", "/stacks/s").location[len(URL) :])
+    impatient_service.send("POST", "/stacks", {"stack_name": "s", "template": template})
+    shown = impatient_service.send(
+        "GET", impatient_service.send("GET", "/stacks/s").location[len(URL) :]
+    )
     errors = [each["output_error"] for each in shown.json["stack"]["outputs"]]
     assert "it takes more than 0.3 s" in errors[0]
     assert "expressions take more than 0.3 s of processor time together" in errors[1]
@@ -318,10 +325,8 @@ def test_fork_does_not_share_children(sandbox: ExpressionSandbox) -> None:
 
 @pytest.mark.parametrize("expression", ["sequence().len()", "[1].cycle().len()"])
 def test_endless_expression_in_a_template_is_refused(
-    tmp_path: Path, sandbox: ExpressionSandbox, expression: str
+    impatient_service: LocalService, expression: str
 ) -> None:
-    limits = TemplateLimits(yaql_max_seconds=0.3, yaql_runner=sandbox)
-    service = LocalService(f"sqlite:///{tmp_path}/sandbox.sqlite", limits=limits)
     template = {
         "heat_template_version": "2018-08-31",
         "outputs": {
@@ -336,32 +341,29 @@ def test_endless_expression_in_a_template_is_refused(
         },
     }
     started_s = time.process_time()
-    answer = service.send("POST", "/stacks", {"stack_name": "s", "template": template})
+    answer = impatient_service.send("POST", "/stacks", {"stack_name": "s", "template": template})
     assert answer.status_int == 400
     assert "processor time" in answer.json["error"]["message"]
     assert time.process_time() - started_s < 5  # this process waits, it does not evaluate
 
 
 def test_endless_expression_in_a_property_fails_the_resource(
-    tmp_path: Path, sandbox: ExpressionSandbox
+    impatient_service: LocalService,
 ) -> None:
-    limits = TemplateLimits(yaql_max_seconds=0.3, yaql_runner=sandbox)
-    service = LocalService(f"sqlite:///{tmp_path}/engine.sqlite", limits=limits)
-    expression = {
-        "expression": "sequence($.data.len()).len()",
-        "data": {"get_attr": ["a", "value"]},
-    }
     template = {
         "heat_template_version": "2018-08-31",
         "resources": {
             "a": {"type": "OS::Heat::RandomString"},
-            "b": {"type": "OS::Heat::Value", "properties": {"value": {"yaql": expression}}},
+            "b": {
+                "type": "OS::Heat::Value",
+                "properties": {"value": {"yaql": ENDLESS_OF_AN_ATTRIBUTE}},
+            },
         },
     }
-    service.send("POST", "/stacks", {"stack_name": "s", "template": template})
-    found = service.send("GET", "/stacks/s")
+    impatient_service.send("POST", "/stacks", {"stack_name": "s", "template": template})
+    found = impatient_service.send("GET", "/stacks/s")
     path = found.location.removeprefix("http://localhost/v1/p")
-    shown = service.send("GET", f"{path}/resources/b")
+    shown = impatient_service.send("GET", f"{path}/resources/b")
     resource = shown.json["resource"]
     assert resource["resource_status"] == "CREATE_FAILED"
     assert "processor time" in resource["resource_status_reason"]

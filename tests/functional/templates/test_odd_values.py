@@ -10,7 +10,7 @@ from webob import Request
 
 from heat_convergence.template.functions.builtin_functions import BUILTIN_FUNCTIONS
 from tests.functional.harness import LocalService
-from tests.properties.test_odd_arguments import VALID, sources, variations
+from tests.properties.evaluation.test_odd_arguments import VALID, sources, variations
 
 HEAD = "heat_template_version: 2021-04-16\n"
 VALUE = HEAD + "resources: {r: {type: OS::Heat::Value, properties: {value: %s}}}\n"

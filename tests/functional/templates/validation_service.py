@@ -8,6 +8,7 @@ from typing import Any
 
 from heat_convergence.api.services import ApiOptions
 from heat_convergence.common import errors
+from heat_convergence.common.failures import OverQuota
 from heat_convergence.resources.builtin.local_type import LocalType
 from heat_convergence.resources.protocol.schema import PropertySchema, PropertyType, TypeSchema
 from tests.functional.fake_server import FakeServer
@@ -15,6 +16,18 @@ from tests.functional.harness import LocalService
 
 Json = Any
 SVF = "StackValidationFailed"
+
+ERRORS: dict[str, type[errors.Error]] = {
+    each.__name__: each
+    for each in (
+        errors.NotSupported,
+        errors.PropertyUnspecifiedError,
+        errors.ResourcePropertyConflict,
+        errors.ResourcePropertyDependency,
+        errors.ResourcePropertyValueDependency,
+        OverQuota,
+    )
+}
 
 
 class SelfValidatingType(LocalType):
@@ -32,7 +45,7 @@ class SelfValidatingType(LocalType):
     def validate(self, properties: Json, timeout_s: float | None) -> None:
         complaint = properties.get("complaint")
         if complaint:
-            raise getattr(errors, complaint)("it will not do")
+            raise ERRORS[complaint]("it will not do")
 
 
 class UnavailableServiceType(SelfValidatingType):

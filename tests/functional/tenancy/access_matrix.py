@@ -64,6 +64,8 @@ BODIES: Mapping[str, Body] = {
     "resource_health.mark_unhealthy": lambda _names: {"mark_unhealthy": True},
     "snapshots.create": lambda _names: {},
     "snapshots.restore": lambda _names: {},
+    "drift.update_policy": lambda _names: {"paused": False},
+    "drift.confirm_breakers": lambda _names: {"confirmed": []},
     "signals.signal": lambda _names: {"status": "ok"},
     "software_configs.create": lambda _names: {"name": "new"},
     "software_deployments.create": lambda names: {

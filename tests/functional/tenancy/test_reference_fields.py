@@ -15,12 +15,9 @@ from heat_convergence.api.services import ApiOptions
 from heat_convergence.convergence.model.job import ObservedState
 from heat_convergence.resources import reference_scope
 from heat_convergence.resources.builtin.local_type import LocalType
-from heat_convergence.resources.protocol.resource_type import (
-    ResourceContext,
-    ResourceType,
-    VerbResult,
-)
+from heat_convergence.resources.protocol.resource_type import ResourceType
 from heat_convergence.resources.protocol.schema import TypeSchema
+from heat_convergence.resources.protocol.verb_values import ResourceContext, VerbResult
 from heat_convergence.resources.reference_scope import Reach
 from heat_convergence.resources.registry import ResourceTypeRegistry
 from tests.functional.harness import LocalService

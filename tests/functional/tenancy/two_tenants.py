@@ -24,12 +24,12 @@ from heat_convergence.db.reads import resources
 from heat_convergence.db.statements import software
 from heat_convergence.db.statements.software import SoftwareDeploymentRow
 from heat_convergence.resources.builtin.local_type import LocalType
-from heat_convergence.resources.protocol.resource_type import (
+from heat_convergence.resources.protocol.schema import PropertySchema, PropertyType, TypeSchema
+from heat_convergence.resources.protocol.verb_values import (
     ResourceContext,
     SignalResult,
     VerbResult,
 )
-from heat_convergence.resources.protocol.schema import PropertySchema, PropertyType, TypeSchema
 from tests.functional.harness import LocalService
 
 Json = Any

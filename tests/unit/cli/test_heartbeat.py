@@ -10,8 +10,8 @@ import pytest
 from heat_convergence.cli.components.assembly import ProcessComponents
 from heat_convergence.cli.config import package_version
 from heat_convergence.cli.daemons.heartbeat import Heartbeat
-from heat_convergence.common import errors
 from heat_convergence.common.clock import utc_now
+from heat_convergence.common.failures import Unavailable
 from heat_convergence.testing.memory.store import MemoryStore
 
 
@@ -62,15 +62,15 @@ def test_failed_heartbeat_is_tried_again_and_removal_does_not_raise() -> None:
 
         def record_heartbeat(self, *_arguments: object) -> None:
             self.calls += 1
-            raise errors.Unavailable("no database")
+            raise Unavailable("no database")
 
         def remove_worker(self, _worker_id: str) -> None:
-            raise errors.Unavailable("no database")
+            raise Unavailable("no database")
 
     workers = FailingWorkers()
     heartbeat = heartbeat_of(SimpleNamespace(workers=workers), StoppableClock())
     for _ in range(2):
-        with pytest.raises(errors.Unavailable):
+        with pytest.raises(Unavailable):
             heartbeat.write_if_due()
     assert workers.calls == 2
     heartbeat.remove()

@@ -14,9 +14,9 @@ import sqlalchemy as sa
 from heat_convergence.cli.components.assembly import ProcessComponents
 from heat_convergence.cli.daemons import periodic_tasks
 from heat_convergence.cli.daemons.periodic_tasks import PeriodicTasks
-from heat_convergence.common import errors
 from heat_convergence.common.clock import utc_now
 from heat_convergence.common.error_log import ErrorLog
+from heat_convergence.common.failures import Unavailable
 from heat_convergence.common.time_limit import remaining_s
 from heat_convergence.db.connection.database import Database, database_from_url
 from heat_convergence.db.repositories.events import SqlEventRepository
@@ -80,7 +80,7 @@ def test_events_beyond_the_limit_are_deleted(database: Database, limit: int, lef
     assert count(database) == left
 
 
-@pytest.mark.parametrize("error", [errors.Unavailable("down"), KeyError("a mistake")])
+@pytest.mark.parametrize("error", [Unavailable("down"), KeyError("a mistake")])
 def test_failing_task_does_not_stop_others(database: Database, error: Exception) -> None:
     delegation = FakeDelegation(error)
     create_tasks(database, delegation=delegation).run_all()

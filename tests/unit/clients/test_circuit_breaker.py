@@ -15,7 +15,7 @@ from heat_convergence.clients.circuit_breaker import (
     Endpoint,
     FailureScope,
 )
-from heat_convergence.common.errors import CallRefused, TemporaryFailure
+from heat_convergence.common.failures import CallRefused, TemporaryFailure
 
 NOVA = Endpoint("compute", "north", "p1")
 SETTINGS = CircuitSettings(failures=3, pause_s=5.0, max_pause_s=18.0)

@@ -18,6 +18,15 @@ from heat_convergence.clients.error_mapping import (
     translate_sdk_errors,
 )
 from heat_convergence.common import errors
+from heat_convergence.common.failures import (
+    Conflict,
+    OverQuota,
+    ResourceFailure,
+    ResourceGone,
+    ServiceRejection,
+    TemporaryFailure,
+    Throttled,
+)
 
 R = errors.Retry
 
@@ -25,16 +34,16 @@ R = errors.Retry
 @pytest.mark.parametrize(
     ("status", "error_class", "retry"),
     [
-        (400, errors.ServiceRejection, R.NEVER),
-        (401, errors.ResourceFailure, R.NEVER),
-        (403, errors.ResourceFailure, R.NEVER),
-        (404, errors.ResourceGone, R.NEVER),
-        (409, errors.Conflict, R.BACKOFF),
-        (413, errors.OverQuota, R.BACKOFF),
-        (429, errors.Throttled, R.BACKOFF),
-        (500, errors.TemporaryFailure, R.BACKOFF),
-        (503, errors.TemporaryFailure, R.BACKOFF),
-        (None, errors.ResourceFailure, R.NEVER),
+        (400, ServiceRejection, R.NEVER),
+        (401, ResourceFailure, R.NEVER),
+        (403, ResourceFailure, R.NEVER),
+        (404, ResourceGone, R.NEVER),
+        (409, Conflict, R.BACKOFF),
+        (413, OverQuota, R.BACKOFF),
+        (429, Throttled, R.BACKOFF),
+        (500, TemporaryFailure, R.BACKOFF),
+        (503, TemporaryFailure, R.BACKOFF),
+        (None, ResourceFailure, R.NEVER),
     ],
 )
 def test_error_from_status(
@@ -49,12 +58,12 @@ def test_error_from_status(
 @pytest.mark.parametrize(
     ("raised", "error_class"),
     [
-        (sdk_exc.NotFoundException("no server", http_status=404), errors.ResourceGone),
-        (sdk_exc.ConflictException("busy", http_status=409), errors.Conflict),
-        (sdk_exc.SDKException("odd"), errors.ResourceFailure),
+        (sdk_exc.NotFoundException("no server", http_status=404), ResourceGone),
+        (sdk_exc.ConflictException("busy", http_status=409), Conflict),
+        (sdk_exc.SDKException("odd"), ResourceFailure),
         (ks_exc.EndpointNotFound("compute"), errors.ResourceTypeUnavailable),
-        (ks_exc.NotFound("nothing"), errors.ResourceGone),
-        (ks_exc.ConnectFailure("down"), errors.TemporaryFailure),
+        (ks_exc.NotFound("nothing"), ResourceGone),
+        (ks_exc.ConnectFailure("down"), TemporaryFailure),
         (errors.AuthorizationFailure("revoked"), errors.AuthorizationFailure),
     ],
 )
@@ -92,7 +101,7 @@ def test_retry_after_is_read_from_the_header() -> None:
     response.headers["Retry-After"] = "7"
     error = sdk_exc.HttpException("slow", http_status=429)
     error.response = response
-    with pytest.raises(errors.Throttled) as caught, translate_sdk_errors():
+    with pytest.raises(Throttled) as caught, translate_sdk_errors():
         raise error
     assert caught.value.retry_after_s == 7
 
@@ -112,6 +121,6 @@ def test_final_failures_keep_the_class_of_the_service(
 ) -> None:
     text = json.dumps({"NeutronError": {"type": error_type, "message": "no", "detail": ""}})
     error = error_from_response(ErrorResponse("POST", "/v2.0/ports", status, {}, text))
-    assert isinstance(error, errors.ResourceFailure)
+    assert isinstance(error, ResourceFailure)
     assert getattr(error, "wire_type", "") == name
     assert error.message == f"no (HTTP {status})"

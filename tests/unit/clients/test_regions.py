@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
 from heat_convergence.clients.rest_client import CloudRequest, RequestLimiter, SdkCloudClient
 from heat_convergence.common.errors import ResourceTypeUnavailable
+from heat_convergence.resources.driver.declarative_steps import require_cloud
 from heat_convergence.testing.openstack.emulation import PROJECT_ID
 from heat_convergence.testing.openstack.http_adapter import connect, create_emulation
 
@@ -32,3 +36,16 @@ def test_error_names_a_region_without_the_service(client: SdkCloudClient) -> Non
     assert str(raised.value) == expected  # clients match the whole text
     with pytest.raises(ResourceTypeUnavailable, match="DARKHOLE"):
         regional.send(CloudRequest("network", "GET", "/networks"))
+
+
+def test_regions_share_no_cached_lists_and_names() -> None:
+    """The name of an image, for example, is another id in another region."""
+    limiter = RequestLimiter(4)
+
+    def cache_key(region: str) -> str:
+        cloud = SimpleNamespace(call_region=region, breakers=None, connection=None)
+        context: Any = SimpleNamespace(cloud=cloud, project_id=PROJECT_ID)
+        return require_cloud(context, limiter).cache_key
+
+    assert cache_key("north") == cache_key("north")
+    assert cache_key("north") != cache_key("south")

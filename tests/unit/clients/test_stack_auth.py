@@ -11,7 +11,7 @@ from keystoneauth1.session import Session
 from heat_convergence.clients.auth import StackAuth
 from heat_convergence.clients.circuit_breaker import CircuitBreakers
 from heat_convergence.clients.settings import DeferredAuthMethod
-from heat_convergence.common.errors import TemporaryFailure
+from heat_convergence.common.failures import TemporaryFailure
 
 
 class UnreachableKeystone(Password):

@@ -7,13 +7,10 @@ from typing import Any
 
 import pytest
 
-from heat_convergence.common.deferred_evaluation import evaluate_outside
-from heat_convergence.common.errors import (
-    ConcurrentTransaction,
-    StackValidationFailed,
-    Unavailable,
-)
-from heat_convergence.common.evaluation_guard import are_locks_held, holding_locks
+from heat_convergence.common.errors import StackValidationFailed
+from heat_convergence.common.evaluation.deferred_evaluation import evaluate_outside
+from heat_convergence.common.evaluation.evaluation_guard import are_locks_held, holding_locks
+from heat_convergence.common.failures import ConcurrentTransaction, Unavailable
 from heat_convergence.common.transactions import retry_transaction
 
 INPUTS = {"value": 1}

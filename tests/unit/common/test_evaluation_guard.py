@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from heat_convergence.common import evaluation_guard
-from heat_convergence.common.evaluation_guard import EvaluationUnderLocks
+from heat_convergence.common.evaluation import evaluation_guard
+from heat_convergence.common.evaluation.evaluation_guard import EvaluationUnderLocks
 from heat_convergence.convergence.ports.store import Store
 from heat_convergence.db.connection.database import database_from_url
 from heat_convergence.db.store import SqlStore

@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from heat_convergence.common.errors import ConcurrentTransaction, Error, Unavailable
+from heat_convergence.common.errors import Error
+from heat_convergence.common.failures import ConcurrentTransaction, Unavailable
 from heat_convergence.common.transactions import MAX_CONFLICTS, retry_transaction
 
 

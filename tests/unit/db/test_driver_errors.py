@@ -6,7 +6,7 @@ import pymysql
 import pytest
 import sqlalchemy as sa
 
-from heat_convergence.common.errors import ConcurrentTransaction, StorageRefused, Unavailable
+from heat_convergence.common.failures import ConcurrentTransaction, StorageRefused, Unavailable
 from heat_convergence.db.connection.driver_errors import translate_driver_errors
 
 NOT_PRIMARY = (

@@ -15,7 +15,7 @@ from heat_convergence.engine.execution import execute_job
 from heat_convergence.engine.jobs import ClaimContext, create_job
 from heat_convergence.observer.polling import ObservationBatch, plan_polls
 from heat_convergence.resources.builtin.test_resource import TestResource
-from heat_convergence.resources.protocol.resource_type import ResourceContext, VerbResult
+from heat_convergence.resources.protocol.verb_values import ResourceContext, VerbResult
 from heat_convergence.resources.registry import ResourceTypeRegistry
 from heat_convergence.testing.sample_rows import resource_row, time_at
 

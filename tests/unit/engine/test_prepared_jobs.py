@@ -8,13 +8,13 @@ from datetime import timedelta
 
 import pytest
 
-from heat_convergence.common import errors
 from heat_convergence.common.clock import utc_now
+from heat_convergence.common.failures import ConcurrentTransaction
 from heat_convergence.convergence.model.action import Status
 from heat_convergence.engine import engine
 from heat_convergence.engine.jobs import ClaimContext, Job
 from heat_convergence.resources.builtin.test_resource import TestResource
-from heat_convergence.resources.protocol.resource_type import ResourceContext, VerbResult
+from heat_convergence.resources.protocol.verb_values import ResourceContext, VerbResult
 from heat_convergence.resources.registry import ResourceTypeRegistry
 from heat_convergence.template.evaluation.resource_definition import ResourceDefinition
 from heat_convergence.testing.in_process_service import InProcessService
@@ -130,7 +130,7 @@ def test_a_row_that_changes_each_time_is_left_to_the_sweep(
 
     interrupted.interruptions.extend([change] * 50)
     message = service.bus.pending.popleft()
-    with pytest.raises(errors.ConcurrentTransaction, match="changed since they were read"):
+    with pytest.raises(ConcurrentTransaction, match="changed since they were read"):
         service.deliver(message)
     assert store.tables.resources[row_id].job == before.job
     assert interrupted.resource_type.created == []

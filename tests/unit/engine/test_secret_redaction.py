@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from heat_convergence.common.errors import ResourceFailure
+from heat_convergence.common.failures import ResourceFailure
 from heat_convergence.convergence.model.job import ObservedState
 from heat_convergence.resources import redaction
 from heat_convergence.resources.builtin.test_resource import TestResource
-from heat_convergence.resources.protocol.resource_type import ResourceContext, VerbResult
+from heat_convergence.resources.protocol.verb_values import ResourceContext, VerbResult
 from heat_convergence.resources.registry import ResourceTypeRegistry
 from heat_convergence.template.evaluation.resource_definition import ResourceDefinition
 from heat_convergence.testing.in_process_service import InProcessService

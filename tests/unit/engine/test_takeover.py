@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from heat_convergence.common.errors import ConcurrentTransaction, JobTakeoversExceeded
+from heat_convergence.common.failures import ConcurrentTransaction, JobTakeoversExceeded
 from heat_convergence.convergence.model.graph_edge import Edge
 from heat_convergence.convergence.model.job import JobState
 from heat_convergence.convergence.ports.settings import ConvergenceSettings
@@ -82,6 +82,23 @@ def test_messages_that_the_worker_had_taken_off_the_bus_are_repeated(
     insert(services, 60, job_state=JobState.POSTED, posted_at=time_at(9.5))
     assert take_over_jobs(services, ["ended"]) == 60
     assert len(sent(services)) == 60
+
+
+def test_message_that_cannot_be_sent_ends_no_other_takeover(
+    services: DaemonServices, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    insert(services, 120, **leased())
+    converge, failed = services.bus.converge, []
+
+    def fail_once(*arguments: Any) -> None:
+        if not failed:
+            failed.append(arguments)
+            raise KeyError("planted")
+        converge(*arguments)
+
+    monkeypatch.setattr(services.bus, "converge", fail_once)
+    assert take_over_jobs(services, ["ended"]) == 120
+    assert len(sent(services)) == 120 - SETTINGS.batch_size
 
 
 def test_aborted_transaction_is_repeated(

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from heat_convergence.convergence.model.action import Action
-from heat_convergence.resources.protocol.resource_type import ResourceContext, ResourceType
+from heat_convergence.resources.protocol.resource_type import ResourceType
 from heat_convergence.resources.protocol.schema import resolve_properties
+from heat_convergence.resources.protocol.verb_values import ResourceContext
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -15,6 +15,7 @@ from heat_convergence.api.policies.enforcer import PolicyEnforcer
 from heat_convergence.api.requests.stack_body import StackBody
 from heat_convergence.api.services import ApiServices
 from heat_convergence.common import errors
+from heat_convergence.common.failures import RowsContradict
 from heat_convergence.convergence.drift.observation import DRIFTED
 from heat_convergence.convergence.lifecycle import traversal
 from heat_convergence.convergence.lifecycle.context import TraversalContext
@@ -28,6 +29,7 @@ from heat_convergence.db.reads import resources, stacks
 from heat_convergence.stacks import quotas
 from heat_convergence.stacks.goal.stack_builder import PreparedStack, StackBuilder
 from heat_convergence.stacks.source.template_source import StoredGoal
+from heat_convergence.template.environment.drift_policies import DriftPolicy
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,18 +110,23 @@ def _start(
 
 def _goal_of(repair: StackRepair) -> StoredGoal:
     if repair.goal is None:
-        raise errors.RowsContradict(f"Stack {repair.stack.id} has no goal to repair it to")
+        raise RowsContradict(f"Stack {repair.stack.id} has no goal to repair it to")
     return repair.goal
 
 
 def _drifted_names(conn: Any, stack: Stack, max_depth: int) -> frozenset[str]:
-    """Return the stack's resources that have drifted, or whose nested stacks have."""
+    """Return the stack's resources that have drifted, or whose nested stacks have.
+
+    Those that are only observed are left out.
+    """
     parents = {
         each.id: (each.owner_id, each.parent_resource or "")
         for each, _depth in stacks.get_tree(conn, stack.id, max_depth)
     }
     names = set()
     for entry in drift_reads.list_by_tree(conn, stack, DRIFTED):
+        if entry.observation.policy is DriftPolicy.OBSERVE_ONLY:
+            continue
         stack_id, name = entry.observation.stack_id, entry.resource_name
         while stack_id != stack.id and stack_id in parents:
             owner_id, name = parents[stack_id]

@@ -21,7 +21,7 @@ from heat_convergence.api.requests.params import QueryParams
 from heat_convergence.api.services import ApiServices
 from heat_convergence.api.views import stacks as view
 from heat_convergence.api.views.links import make_link, stacks_url
-from heat_convergence.common.errors import HTTPBadRequest, RowsContradict
+from heat_convergence.common.failures import RowsContradict
 from heat_convergence.common.stored_values import require_readable
 from heat_convergence.convergence.model.goal import Goal
 from heat_convergence.convergence.model.resource import InputResource
@@ -74,9 +74,7 @@ class StackReadsController(Controller):
 
     def show(self, request: ApiRequest, stack_name: str, stack_id: str) -> webob.Response:
         """Show a stack with its outputs."""
-        resolve = QueryParams(request.GET).boolean(
-            "resolve_outputs", default=True, error=HTTPBadRequest
-        )
+        resolve = QueryParams(request.GET).boolean("resolve_outputs", default=True)
         with self.database.read() as conn:
             stack = get_stack(conn, request, stack_name, stack_id)
             resolve = resolve and stack.deleted_at is None

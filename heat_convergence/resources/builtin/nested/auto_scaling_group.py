@@ -41,7 +41,6 @@ from heat_convergence.resources.nested.nested_type import (
     ScalableGroupType,
     normalize_attribute_path,
 )
-from heat_convergence.resources.protocol.resource_type import ResourceContext
 from heat_convergence.resources.protocol.scaling_adjustment import GroupCompletion, ScalingBounds
 from heat_convergence.resources.protocol.schema import (
     AttributeSchema,
@@ -49,6 +48,7 @@ from heat_convergence.resources.protocol.schema import (
     PropertyType,
     SupportStatus,
 )
+from heat_convergence.resources.protocol.verb_values import ResourceContext
 from heat_convergence.template.expression import is_known
 from heat_convergence.template.parameters.constraints import Range
 

@@ -24,8 +24,8 @@ from heat_convergence.resources.nested.nested_type import (
     replace_unresolved,
     stack_arn,
 )
-from heat_convergence.resources.protocol.resource_type import ResourceContext
 from heat_convergence.resources.protocol.schema import PropertySchema, PropertyType
+from heat_convergence.resources.protocol.verb_values import ResourceContext
 
 Json = Any
 _OUTPUTS = "Outputs."

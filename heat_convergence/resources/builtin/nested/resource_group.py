@@ -14,6 +14,11 @@ from typing import Any
 
 from heat_convergence.common.errors import InvalidTemplateAttribute
 from heat_convergence.convergence.model.resource import ADOPTED_STACK
+from heat_convergence.resources.builtin.nested.group_members import (
+    DEFAULT_INDEX_VAR,
+    MemberTemplate,
+    member_definition,
+)
 from heat_convergence.resources.builtin.nested.group_type import (
     ATTRIBUTES,
     REFS,
@@ -45,7 +50,6 @@ from heat_convergence.template.parameters.constraints import AllowedValues, Leng
 
 Json = Any
 REMOVED_ATTRIBUTE = "removed_rsrc_list"
-DEFAULT_INDEX_VAR = "%index%"
 _MAX_GAPS = 10_000  # missing member numbers in an adopted stack's data
 
 
@@ -173,9 +177,11 @@ class ResourceGroup(GroupType):
 
     def source(self, request: NestedStackRequest) -> NestedStackSource:
         """Return the template of the next batch."""
+        size = int(request.properties.get("count") or 0)
+        MemberTemplate(request.properties).check_count(size)
         old = current_members(request)
         removed = _removed(request, old)
-        target = list(islice(_names(removed), int(request.properties.get("count") or 0)))
+        target = list(islice(_names(removed), size))
         members, more, policy = self._members(request, old, target, removed)
         return NestedStackSource(
             build_template_text(members),
@@ -191,10 +197,7 @@ class ResourceGroup(GroupType):
         target: Sequence[str],
         removed: Sequence[str],
     ) -> tuple[dict[str, Json], bool, RollingUpdatePolicy]:
-        def new(name: str) -> Json:
-            """Return a member's new definition."""
-            return member_definition(request.properties, name)
-
+        new = MemberTemplate(request.properties).definition
         creating = _is_creating(request)
         section = request.update_policy.get("batch_create" if creating else "rolling_update")
         if ADOPTED_STACK in request.data and request.load_template() is None:
@@ -262,36 +265,6 @@ class ResourceGroup(GroupType):
             raise InvalidTemplateAttribute(
                 f'The attribute "{ATTRIBUTES}" of {self.name} takes the name of another'
             )
-
-
-def member_definition(properties: Mapping[str, Json], name: str) -> dict[str, Json]:
-    """Return a member's definition with its number; null properties are dropped."""
-    definition = properties.get("resource_def")
-    definition = definition if isinstance(definition, Mapping) else {}
-    mark = properties.get("index_var")
-    mark = mark if isinstance(mark, str) and mark else DEFAULT_INDEX_VAR
-    properties_of_member = definition.get("properties")
-    found: dict[str, Json] = {"type": definition.get("type")}
-    if isinstance(properties_of_member, Mapping):
-        numbered = {
-            key: _numbered(value, mark, name) for key, value in properties_of_member.items()
-        }
-        found["properties"] = {k: v for k, v in numbered.items() if v is not None}
-    elif properties_of_member is not None:
-        found["properties"] = properties_of_member  # an expression, not known yet
-    if definition.get("metadata"):
-        found["metadata"] = definition["metadata"]
-    return found
-
-
-def _numbered(value: Json, mark: str, name: str) -> Json:
-    if isinstance(value, str):
-        return value.replace(mark, name)
-    if isinstance(value, Mapping):
-        return {key: _numbered(item, mark, name) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_numbered(item, mark, name) for item in value]
-    return value
 
 
 def _is_creating(request: NestedStackRequest) -> bool:

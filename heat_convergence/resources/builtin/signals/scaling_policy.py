@@ -22,7 +22,6 @@ from heat_convergence.resources.builtin.signals.signal_responder import (
     require_created,
     signed_signal_url,
 )
-from heat_convergence.resources.protocol.resource_type import ResourceContext, SignalResult
 from heat_convergence.resources.protocol.scaling_adjustment import (
     AdjustmentType,
     ScalingAdjustment,
@@ -35,6 +34,7 @@ from heat_convergence.resources.protocol.schema import (
     SupportStatus,
     TypeSchema,
 )
+from heat_convergence.resources.protocol.verb_values import ResourceContext, SignalResult
 from heat_convergence.template.parameters.constraints import AllowedValues, Range
 
 Json = Any

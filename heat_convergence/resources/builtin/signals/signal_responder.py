@@ -18,11 +18,8 @@ from heat_convergence.clients.stack_users import Ec2Keys, StackUser
 from heat_convergence.common.errors import ResourceNotAvailable
 from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.model.job import ObservedState
-from heat_convergence.resources.protocol.resource_type import (
-    ResourceContext,
-    ResourceType,
-    VerbResult,
-)
+from heat_convergence.resources.protocol.resource_type import ResourceType
+from heat_convergence.resources.protocol.verb_values import ResourceContext, VerbResult
 from heat_convergence.resources.reference_scope import USER_ID, owns_stack_user
 
 LOG = logging.getLogger(__name__)

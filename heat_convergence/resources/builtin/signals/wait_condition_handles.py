@@ -27,7 +27,6 @@ from heat_convergence.resources.builtin.signals.signal_responder import (
     require_created,
     signed_signal_url,
 )
-from heat_convergence.resources.protocol.resource_type import ResourceContext, SignalResult
 from heat_convergence.resources.protocol.schema import (
     AttributeSchema,
     CacheMode,
@@ -36,6 +35,7 @@ from heat_convergence.resources.protocol.schema import (
     SupportStatus,
     TypeSchema,
 )
+from heat_convergence.resources.protocol.verb_values import ResourceContext, SignalResult
 from heat_convergence.template.parameters.constraints import AllowedValues
 
 Json = Any

@@ -18,7 +18,6 @@ from heat_convergence.resources.builtin.local_type import LocalType, remaining_s
 from heat_convergence.resources.builtin.signals.signal_log import SIGNALS, SignalCounts
 from heat_convergence.resources.builtin.signals.signal_responder import SIGNED_URL
 from heat_convergence.resources.builtin.signals.wait_condition_handles import NO_SIGNAL
-from heat_convergence.resources.protocol.resource_type import ResourceContext, VerbResult
 from heat_convergence.resources.protocol.schema import (
     AttributeSchema,
     CacheMode,
@@ -27,6 +26,7 @@ from heat_convergence.resources.protocol.schema import (
     SupportStatus,
     TypeSchema,
 )
+from heat_convergence.resources.protocol.verb_values import ResourceContext, VerbResult
 from heat_convergence.template.parameters.constraints import Range
 
 Json = Any

@@ -16,11 +16,7 @@ import yaml
 from heat_convergence.common.errors import StackValidationFailed
 from heat_convergence.convergence.model.job import ObservedState
 from heat_convergence.db.statements.software import SoftwareConfigRow
-from heat_convergence.resources.protocol.resource_type import (
-    ResourceContext,
-    ResourceType,
-    VerbResult,
-)
+from heat_convergence.resources.protocol.resource_type import ResourceType
 from heat_convergence.resources.protocol.schema import (
     AttributeSchema,
     PropertySchema,
@@ -29,6 +25,7 @@ from heat_convergence.resources.protocol.schema import (
     TypeSchema,
 )
 from heat_convergence.resources.protocol.software_config_store import require_config_store
+from heat_convergence.resources.protocol.verb_values import ResourceContext, VerbResult
 from heat_convergence.template.parameters.constraints import AllowedValues, Length
 
 Json = Any

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from heat_convergence.common.errors import ResourceFailure
+from heat_convergence.common.failures import ResourceFailure
 from heat_convergence.db.statements.software import SoftwareConfigRow
 
 Json = Any

@@ -14,11 +14,8 @@ import uuid
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
-from heat_convergence.common.errors import (
-    InvalidTemplateAttribute,
-    ResourceFailure,
-    StackValidationFailed,
-)
+from heat_convergence.common.errors import InvalidTemplateAttribute, StackValidationFailed
+from heat_convergence.common.failures import ResourceFailure
 from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.model.job import ObservedState
 from heat_convergence.db.statements.software import SoftwareConfigRow, SoftwareDeploymentRow
@@ -42,17 +39,17 @@ from heat_convergence.resources.builtin.software.deployment_schemas import (
     text_property,
 )
 from heat_convergence.resources.builtin.software.server_existence import server_is_missing
-from heat_convergence.resources.protocol.resource_type import (
-    NeedsReplacement,
-    ResourceContext,
-    SignalResult,
-    VerbResult,
-)
 from heat_convergence.resources.protocol.schema import (
     SupportStatus,
     TypeSchema,
 )
 from heat_convergence.resources.protocol.software_config_store import require_config_store
+from heat_convergence.resources.protocol.verb_values import (
+    NeedsReplacement,
+    ResourceContext,
+    SignalResult,
+    VerbResult,
+)
 from heat_convergence.template.parameters.constraints import AllowedValues
 
 Json = Any
@@ -270,7 +267,13 @@ class SoftwareDeployment(SignalResponder):
         attributes = {**_attributes(context, config), **(deployment.output_values or {})}
         if deployment.status == "FAILED":
             reason = f"Deployment to server failed: {deployment.status_reason}"
-            return VerbResult(ObservedState.FAILED, context.physical_id, attributes, reason=reason)
+            return VerbResult(
+                ObservedState.FAILED,
+                context.physical_id,
+                attributes,
+                reason=reason,
+                error_name="Error",
+            )
         return VerbResult(ObservedState.READY, context.physical_id, attributes)
 
     def _undeploy(self, context: ResourceContext) -> VerbResult:

@@ -17,7 +17,6 @@ from email.mime.text import MIMEText
 from typing import Any
 
 from heat_convergence.resources.builtin.software.configs import CONFIG, StoredConfig
-from heat_convergence.resources.protocol.resource_type import ResourceContext
 from heat_convergence.resources.protocol.schema import (
     AttributeSchema,
     PropertySchema,
@@ -26,6 +25,7 @@ from heat_convergence.resources.protocol.schema import (
     TypeSchema,
 )
 from heat_convergence.resources.protocol.software_config_store import config_text
+from heat_convergence.resources.protocol.verb_values import ResourceContext
 from heat_convergence.template.parameters.constraints import AllowedValues
 
 Json = Any

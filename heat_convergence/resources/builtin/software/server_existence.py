@@ -11,9 +11,9 @@ from urllib.parse import quote
 
 from heat_convergence.clients.endpoints import NoAuthCloud
 from heat_convergence.clients.rest_client import CloudRequest, RequestLimiter
-from heat_convergence.common.errors import ResourceGone
+from heat_convergence.common.failures import ResourceGone
 from heat_convergence.resources.driver.declarative_steps import require_cloud
-from heat_convergence.resources.protocol.resource_type import ResourceContext
+from heat_convergence.resources.protocol.verb_values import ResourceContext
 
 _SERVICE = "compute"
 _SLOTS = RequestLimiter(4)  # concurrent requests for servers

@@ -12,7 +12,7 @@ from typing import Any
 from heat_convergence.convergence.model.action import Action
 from heat_convergence.resources.driver.declarative import DeclarativeType
 from heat_convergence.resources.driver.rest_resources import OWNER_METADATA_KEY
-from heat_convergence.resources.protocol.resource_type import ResourceContext
+from heat_convergence.resources.protocol.verb_values import ResourceContext
 
 Json = Any
 

@@ -12,12 +12,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from heat_convergence.common.errors import (
-    Conflict,
-    NotSupported,
-    ResourceGone,
-    StackValidationFailed,
-)
+from heat_convergence.common.errors import NotSupported, StackValidationFailed
+from heat_convergence.common.failures import Conflict, ResourceGone
 from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.model.job import ObservedState
 from heat_convergence.resources.driver import poll_interval
@@ -31,7 +27,7 @@ from heat_convergence.resources.openstack.snapshot_lookup import (
     delete_service_snapshots,
     find_service_snapshot,
 )
-from heat_convergence.resources.protocol.resource_type import ResourceContext, VerbResult
+from heat_convergence.resources.protocol.verb_values import ResourceContext, VerbResult
 
 Json = Any
 BACKUP_ID = "backup_id"

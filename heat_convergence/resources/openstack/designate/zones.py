@@ -10,7 +10,7 @@ from typing import Any
 
 from heat_convergence.common.errors import StackValidationFailed
 from heat_convergence.resources.driver.declarative import DeclarativeType
-from heat_convergence.resources.protocol.resource_type import ResourceContext, VerbResult
+from heat_convergence.resources.protocol.verb_values import ResourceContext, VerbResult
 
 Json = Any
 # Type of a zone → the argument that it requires, and those that are of the other type alone.

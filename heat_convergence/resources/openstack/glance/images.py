@@ -9,13 +9,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from heat_convergence.common.errors import ResourceGone
+from heat_convergence.common.failures import ResourceGone
 from heat_convergence.convergence.model.job import ObservedState
 from heat_convergence.resources.driver.declarative import DeclarativeType
 from heat_convergence.resources.driver.resource_client import RestResourceClient
 from heat_convergence.resources.driver.type_spec import PhysicalResource
 from heat_convergence.resources.openstack.glance.subresources import IMAGE_MEMBERS
-from heat_convergence.resources.protocol.resource_type import ResourceContext, VerbResult
+from heat_convergence.resources.protocol.verb_values import ResourceContext, VerbResult
 
 Json = Any
 JSON_PATCH_HEADERS = {"Content-Type": "application/openstack-images-v2.1-json-patch"}

@@ -15,7 +15,6 @@ from typing import Any, ClassVar
 from heat_convergence.convergence.model.job import ObservedState
 from heat_convergence.resources.builtin.signals.signal_responder import SignalResponder
 from heat_convergence.resources.openstack.nova import server_agents
-from heat_convergence.resources.protocol.resource_type import ResourceContext, VerbResult
 from heat_convergence.resources.protocol.schema import (
     AttributeSchema,
     CacheMode,
@@ -25,6 +24,7 @@ from heat_convergence.resources.protocol.schema import (
     SupportStatus,
     TypeSchema,
 )
+from heat_convergence.resources.protocol.verb_values import ResourceContext, VerbResult
 from heat_convergence.template.parameters.constraints import AllowedValues, Length
 
 Json = Any

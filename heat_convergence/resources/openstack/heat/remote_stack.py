@@ -11,13 +11,8 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from heat_convergence.clients.rest_client import CloudClient, CloudRequest, RequestLimiter
-from heat_convergence.common.errors import (
-    Error,
-    ResourceGone,
-    ResourceTypeUnavailable,
-    StackValidationFailed,
-    TemporaryFailure,
-)
+from heat_convergence.common.errors import Error, ResourceTypeUnavailable, StackValidationFailed
+from heat_convergence.common.failures import ResourceGone, TemporaryFailure
 from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.model.job import ObservedState
 from heat_convergence.resources.driver import poll_interval
@@ -26,11 +21,7 @@ from heat_convergence.resources.driver.declarative_steps import (
     require_cloud,
 )
 from heat_convergence.resources.driver.request_cloud import current_cloud
-from heat_convergence.resources.protocol.resource_type import (
-    ResourceContext,
-    ResourceType,
-    VerbResult,
-)
+from heat_convergence.resources.protocol.resource_type import ResourceType
 from heat_convergence.resources.protocol.schema import (
     AttributeSchema,
     PropertySchema,
@@ -39,6 +30,7 @@ from heat_convergence.resources.protocol.schema import (
     TypeSchema,
 )
 from heat_convergence.resources.protocol.stack_source import StackSource
+from heat_convergence.resources.protocol.verb_values import ResourceContext, VerbResult
 
 Json = Any
 _SERVICE = "orchestration"

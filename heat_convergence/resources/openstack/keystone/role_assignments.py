@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from heat_convergence.common.errors import ResourceGone
+from heat_convergence.common.failures import ResourceGone
 from heat_convergence.resources.driver.resource_client import RestResourceClient
 from heat_convergence.resources.openstack.associations import Association
 from heat_convergence.resources.openstack.keystone.subresources import ROLES, role_grant_paths
-from heat_convergence.resources.protocol.resource_type import ResourceContext
+from heat_convergence.resources.protocol.verb_values import ResourceContext
 
 Json = Any
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from heat_convergence.common.errors import ResourceGone
+from heat_convergence.common.failures import ResourceGone
 from heat_convergence.resources.driver.id_lookup import IdLookup
 from heat_convergence.resources.driver.type_spec import PhysicalResource, SubResource
 from heat_convergence.resources.openstack.subresources import delete_if_exists

@@ -11,7 +11,7 @@ from typing import Any
 from heat_convergence.common.errors import StackValidationFailed
 from heat_convergence.resources.driver.declarative import DeclarativeType
 from heat_convergence.resources.driver.type_spec import PhysicalResource, SubResource
-from heat_convergence.resources.protocol.resource_type import ResourceContext
+from heat_convergence.resources.protocol.verb_values import ResourceContext
 
 Json = Any
 _NETWORK, _SUBNET = "neutron_net_id", "neutron_subnet_id"

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from heat_convergence.resources.openstack.associations import Association
-from heat_convergence.resources.protocol.resource_type import ResourceContext
+from heat_convergence.resources.protocol.verb_values import ResourceContext
 
 Json = Any
 

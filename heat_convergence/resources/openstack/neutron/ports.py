@@ -9,9 +9,10 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, ClassVar
 
-from heat_convergence.common.errors import Error, ResourceGone, ResourcePropertyConflict
+from heat_convergence.common.errors import Error, ResourcePropertyConflict
+from heat_convergence.common.failures import ResourceGone
 from heat_convergence.resources.driver.declarative import DeclarativeType
-from heat_convergence.resources.protocol.resource_type import ResourceContext, VerbResult
+from heat_convergence.resources.protocol.verb_values import ResourceContext, VerbResult
 
 Json = Any
 FIXED_IPS = "fixed_ips"

@@ -10,7 +10,7 @@ from heat_convergence.common.errors import PropertyUnspecifiedError
 from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.model.job import ObservedState
 from heat_convergence.resources.openstack.associations import Association
-from heat_convergence.resources.protocol.resource_type import ResourceContext, VerbResult
+from heat_convergence.resources.protocol.verb_values import ResourceContext, VerbResult
 
 Json = Any
 # A gateway port may be on the same subnet as an interface.

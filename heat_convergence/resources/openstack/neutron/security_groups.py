@@ -16,7 +16,7 @@ from heat_convergence.convergence.drift.comparison import PropertyComparison
 from heat_convergence.resources.driver.declarative import DeclarativeType
 from heat_convergence.resources.driver.type_spec import PhysicalResource, SubResource
 from heat_convergence.resources.openstack.subresources import delete_if_exists
-from heat_convergence.resources.protocol.resource_type import ResourceContext
+from heat_convergence.resources.protocol.verb_values import ResourceContext
 
 Json = Any
 RULES = "rules"

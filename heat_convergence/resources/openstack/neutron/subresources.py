@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-from heat_convergence.common.errors import Conflict, ResourceGone
+from heat_convergence.common.failures import Conflict, ResourceGone
 from heat_convergence.resources.driver.type_spec import PhysicalResource, SubResource
 from heat_convergence.resources.openstack.subresources import delete_if_exists
 

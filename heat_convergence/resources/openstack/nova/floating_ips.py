@@ -12,7 +12,7 @@ from typing import Any
 from heat_convergence.common.errors import EntityNotFound, PhysicalResourceNameAmbiguity
 from heat_convergence.resources.driver.declarative import DeclarativeType
 from heat_convergence.resources.openstack.associations import Association
-from heat_convergence.resources.protocol.resource_type import ResourceContext
+from heat_convergence.resources.protocol.verb_values import ResourceContext
 
 Json = Any
 FLOATING_NETWORK_ID = "floating_network_id"

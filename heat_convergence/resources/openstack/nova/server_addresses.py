@@ -1,7 +1,7 @@
 """Ports of servers, for the attributes ``addresses`` and ``networks``.
 
 Nova names the networks of an address but neither their ids nor the ports.  An observation that
-finds servers ready reads the ports of all of them from Neutron by one list, and records them with
+finds servers ready reads the ports of all of them from Neutron by few lists, and records them with
 the servers' attributes; a view of one server reads them anew.
 Source: Heat's ``OS::Nova::Server``, attributes ``addresses`` and ``networks``.
 """
@@ -18,7 +18,7 @@ from typing import Any
 from heat_convergence.common.errors import Error
 from heat_convergence.resources.driver.id_lookup import BodyCache
 from heat_convergence.resources.driver.resource_client import IDS_PER_QUERY, RestResourceClient
-from heat_convergence.resources.protocol.resource_type import VerbResult
+from heat_convergence.resources.protocol.verb_values import VerbResult
 
 Json = Any
 LOG = logging.getLogger(__name__)
@@ -75,11 +75,14 @@ class InterfaceReader:
         return found
 
     def _list(self, entity: str, key: str, ids: Sequence[str]) -> Iterator[dict[str, Json]]:
-        """Yield the project's objects that refer to one of the ids, by one list."""
-        known_ids, client = frozenset(ids), self.client_for(entity)
-        few = len(ids) <= IDS_PER_QUERY
-        query = {key: list(ids)} if few else {"project_id": client.cloud.project_id}
-        return (body for body in client.list(**query) if body.get(key) in known_ids)
+        """Yield the objects that refer to one of the ids, some ids in each list call.
+
+        They may belong to other projects: a port of a shared network, for example.
+        """
+        client = self.client_for(entity)
+        for start in range(0, len(ids), IDS_PER_QUERY):
+            some = list(ids[start : start + IDS_PER_QUERY])
+            yield from (body for body in client.list(**{key: some}) if body.get(key) in some)
 
     def _floating_addresses(self, port_ids: Sequence[str]) -> dict[tuple[str, str], list[str]]:
         """Return port id and fixed address → the floating addresses that lead there."""

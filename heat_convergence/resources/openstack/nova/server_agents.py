@@ -24,7 +24,7 @@ from heat_convergence.resources.builtin.signals.signal_responder import (
     verified_signal_user,
 )
 from heat_convergence.resources.openstack.nova.user_data import SOFTWARE_CONFIG
-from heat_convergence.resources.protocol.resource_type import ResourceContext
+from heat_convergence.resources.protocol.verb_values import ResourceContext
 from heat_convergence.resources.reference_scope import USER_ID
 
 Json = Any

@@ -7,7 +7,7 @@ from typing import Any
 
 from heat_convergence.resources.driver.declarative import DeclarativeType
 from heat_convergence.resources.driver.resource_client import RestResourceClient
-from heat_convergence.resources.protocol.resource_type import ResourceContext
+from heat_convergence.resources.protocol.verb_values import ResourceContext
 
 Json = Any
 RULES_MICROVERSION = "2.64"

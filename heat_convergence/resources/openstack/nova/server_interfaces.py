@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from heat_convergence.common.errors import Conflict
+from heat_convergence.common.failures import Conflict
 from heat_convergence.resources.driver.resource_client import RestResourceClient
 from heat_convergence.resources.openstack.nova.server_networks import (
     NetworkEntry,
@@ -108,10 +108,6 @@ class ServerInterfaces:
             raise Conflict(
                 "the server does not show its new addresses yet", retry_after_s=_RETRY_AFTER_S
             )
-
-
-def _unfinished(reason: str) -> Conflict:
-    return Conflict(reason, retry_after_s=_RETRY_AFTER_S)
 
 
 def _freedom(network: NetworkEntry) -> int:

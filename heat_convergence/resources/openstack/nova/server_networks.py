@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from heat_convergence.common.errors import ResourceGone
+from heat_convergence.common.failures import ResourceGone
 from heat_convergence.resources.driver.arguments import ArgumentBuilder
 from heat_convergence.resources.driver.resource_client import RestResourceClient
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from heat_convergence.common.errors import Conflict, ResourceGone
+from heat_convergence.common.failures import Conflict, ResourceGone
 from heat_convergence.resources.driver.resource_client import RestResourceClient
 
 Json = Any

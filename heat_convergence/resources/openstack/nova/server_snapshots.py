@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from heat_convergence.common.errors import ResourceGone
+from heat_convergence.common.failures import ResourceGone
 from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.model.job import ObservedState
 from heat_convergence.resources.driver import poll_interval
@@ -15,7 +15,7 @@ from heat_convergence.resources.openstack.snapshot_lookup import (
     delete_service_snapshots,
     find_service_snapshot,
 )
-from heat_convergence.resources.protocol.resource_type import ResourceContext, VerbResult
+from heat_convergence.resources.protocol.verb_values import ResourceContext, VerbResult
 
 Json = Any
 SNAPSHOT_IMAGE_ID = "snapshot_image_id"

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from heat_convergence.common.errors import Conflict, ResourceFailure
+from heat_convergence.common.failures import Conflict, ResourceFailure
 from heat_convergence.resources.driver.ownership_marks import ownership_mark
 from heat_convergence.resources.driver.resource_client import RestResourceClient
 from heat_convergence.resources.driver.type_spec import PhysicalResource
@@ -24,7 +24,7 @@ from heat_convergence.resources.openstack.nova.server_networks import (
 )
 from heat_convergence.resources.openstack.nova.server_replacement import release_predecessor_ports
 from heat_convergence.resources.openstack.nova.server_snapshots import SnapshottableServer
-from heat_convergence.resources.protocol.resource_type import ResourceContext, VerbResult
+from heat_convergence.resources.protocol.verb_values import ResourceContext, VerbResult
 
 Json = Any
 NETWORKS = "networks"

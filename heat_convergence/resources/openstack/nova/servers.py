@@ -44,11 +44,20 @@ from heat_convergence.resources.openstack.nova.server_updates import (
     build_user_data,
 )
 from heat_convergence.resources.openstack.scheduler_hints import build_scheduler_hints
-from heat_convergence.resources.protocol.resource_type import ResourceContext, VerbResult
+from heat_convergence.resources.protocol.verb_values import ResourceContext, VerbResult
 
 Json = Any
 UPDATE_POLICY_REPLACE = "REPLACE"
 _TASK_STATE = "OS-EXT-STS:task_state"
+# A server that others have stopped stays so until somebody starts it.
+_STOPPED = frozenset({"SHUTOFF", "PAUSED", "SUSPENDED", "RESCUE", "SHELVED", "SHELVED_OFFLOADED"})
+_ACCEPTED_STATUSES: Mapping[Action, frozenset[str]] = {
+    Action.SUSPEND: frozenset({"SUSPENDED"}),
+    Action.UPDATE: _STOPPED,
+    Action.ADOPT: _STOPPED,
+    Action.SNAPSHOT: _STOPPED,
+}
+"""Statuses other than ``ACTIVE`` with which a server has reached the end of an action."""
 
 
 class Server(UpdatableServer):
@@ -131,7 +140,8 @@ class Server(UpdatableServer):
     ) -> tuple[ObservedState, str]:
         """Decide from the status and the task state."""
         status = str(body.get("status", "BUILD")).upper()
-        if context.action in (Action.SUSPEND, Action.ADOPT) and status == "SUSPENDED":
+        accepted = status in _ACCEPTED_STATUSES.get(context.action, ())
+        if accepted and not body.get(_TASK_STATE):
             return ObservedState.READY, ""
         if context.action is Action.CHECK and status != "ACTIVE":
             return ObservedState.FAILED, f"the server is {status}, not ACTIVE"

@@ -13,8 +13,8 @@ from email.mime.multipart import MIMEMultipart
 from email.mime.text import MIMEText
 from typing import Any
 
-from heat_convergence.resources.protocol.resource_type import ResourceContext
 from heat_convergence.resources.protocol.software_config_store import config_text
+from heat_convergence.resources.protocol.verb_values import ResourceContext
 
 Json = Any
 RAW = "RAW"

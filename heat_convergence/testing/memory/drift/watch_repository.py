@@ -7,7 +7,9 @@ from dataclasses import replace
 from datetime import datetime
 
 from heat_convergence.convergence.drift.observation import (
+    MassLossBreaker,
     ResourceObservation,
+    StackDriftControl,
     WatchedResource,
     WatchedResources,
     WatchGroup,
@@ -17,6 +19,8 @@ from heat_convergence.convergence.drift.repository import WatchRepository
 from heat_convergence.convergence.model.action import Status
 from heat_convergence.convergence.model.job import DesiredState
 from heat_convergence.convergence.model.resource import Resource
+from heat_convergence.convergence.model.stack import Stack
+from heat_convergence.template.environment.drift_policies import DriftPolicy
 from heat_convergence.testing.memory.transaction import MemorySession
 
 
@@ -92,13 +96,57 @@ class MemoryWatchRepository(WatchRepository):
                 obsolete[name] = (*obsolete.get(name, ()), key)
         return WatchedResources(
             tuple(
-                WatchedResource(row, tables.stacks[row.stack_id], tables.observations.get(row.id))
+                WatchedResource(
+                    row,
+                    tables.stacks[row.stack_id],
+                    tables.observations.get(row.id),
+                    self._stack_policy(tables.stacks[row.stack_id]),
+                )
                 for row in rows.values()
                 if self._is_at_rest(row)
             ),
             obsolete,
             frozenset(row.desired.implementation for row in rows.values()),
+            tuple(
+                each
+                for each in self.list_breakers(project_id)
+                if each.implementation in implementations
+            ),
         )
+
+    def get_control(self, stack_id: str) -> StackDriftControl:
+        """Return what users have set for the drift of a stack."""
+        controls = self._session.tables.drift_controls
+        return controls.get(stack_id, StackDriftControl(stack_id=stack_id))
+
+    def get_stack_policy(self, stack_id: str) -> DriftPolicy | None:
+        """Return the policy that a user has set for the stack, else for its root."""
+        stack = self._session.tables.stacks.get(stack_id)
+        return None if stack is None else self._stack_policy(stack)
+
+    def set_control(self, control: StackDriftControl) -> None:
+        """Store what a user sets for the drift of a stack."""
+        with self._session.transaction():
+            self._session.tables.drift_controls[control.stack_id] = control
+
+    def _stack_policy(self, stack: Stack) -> DriftPolicy | None:
+        return self.get_control(stack.id).policy or self.get_control(stack.tree_id).policy
+
+    def list_breakers(self, project_id: str) -> list[MassLossBreaker]:
+        """Return the breakers of a project, by type and region."""
+        found = self._session.tables.drift_breakers.values()
+        return sorted(
+            (each for each in found if each.project_id == project_id),
+            key=lambda each: (each.implementation, each.region, each.id),
+        )
+
+    def confirm_breakers(self, project_id: str, ids: Collection[str]) -> int:
+        """Mark breakers of a project confirmed; return how many of the ids exist."""
+        with self._session.transaction():
+            found = [each for each in self.list_breakers(project_id) if each.id in ids]
+            for each in found:
+                self._session.tables.drift_breakers[each.id] = replace(each, confirmed=True)
+        return len(found)
 
     def record(self, group: WatchGroup, result: WatchResult) -> int:
         """Record what a read has found, and the group's times and reason."""
@@ -108,6 +156,13 @@ class MemoryWatchRepository(WatchRepository):
             tables.observations.update({each.resource_id: each for each in valid})
             for key in result.obsolete:
                 tables.observations.pop(key, None)
+            for breaker in result.open_breakers:
+                known = tables.drift_breakers.get(breaker.id, breaker)
+                tables.drift_breakers[breaker.id] = replace(
+                    known, lost=breaker.lost, total=breaker.total
+                )
+            for key in result.closed_breakers:
+                tables.drift_breakers.pop(key, None)
             if result.is_empty:
                 tables.watch_groups.pop(group.key, None)
             elif group.key in tables.watch_groups:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from heat_convergence.common.evaluation_guard import check_no_locks_held
+from heat_convergence.common.evaluation.evaluation_guard import check_no_locks_held
 from heat_convergence.convergence.lifecycle.rollback import DesiredEvaluation
 from heat_convergence.convergence.model.goal import Goal
 from heat_convergence.convergence.model.stack import Stack
@@ -27,7 +27,7 @@ from heat_convergence.stacks.goal.desired_resources import (
     ATTRIBUTE_PATHS_KEY,
     CONTENT_DIGEST_KEY,
 )
-from heat_convergence.template.environment.resource_registry import RESTORED_PROPERTIES
+from heat_convergence.template.environment.registry_checks import RESTORED_PROPERTIES
 from heat_convergence.template.evaluation.resource_definition import ResourceDefinition
 from heat_convergence.template.expression import Expression
 from heat_convergence.testing.simulation.workload import scaling_groups, template_notation

@@ -10,7 +10,7 @@ from amqp.exceptions import AccessRefused
 
 from heat_convergence.cli.startup.startup_state import EXIT_REFUSED, StartupState
 from heat_convergence.cli.startup.waiting import start_listening, wait_for_database
-from heat_convergence.common import errors
+from heat_convergence.common import failures
 
 
 class ImpatientEvent(threading.Event):
@@ -49,7 +49,7 @@ def stop_event() -> ImpatientEvent:
 def test_database_that_is_down_is_waited_for(
     startup: StartupState, stop_event: ImpatientEvent
 ) -> None:
-    check = raising(errors.Unavailable("down"), errors.Unavailable("down"))
+    check = raising(failures.Unavailable("down"), failures.Unavailable("down"))
     assert wait_for_database(check, startup, stop_event)
     assert stop_event.pauses == [0.5, 1.0]
 
@@ -57,7 +57,7 @@ def test_database_that_is_down_is_waited_for(
 def test_refused_login_to_the_database_ends_the_start(
     startup: StartupState, stop_event: ImpatientEvent, caplog: pytest.LogCaptureFixture
 ) -> None:
-    check = raising(errors.AccessRefused("no answer", detail="Access denied for user 'x'"))
+    check = raising(failures.AccessRefused("no answer", detail="Access denied for user 'x'"))
     assert not wait_for_database(check, startup, stop_event)
     assert startup.exit_code == EXIT_REFUSED
     assert "[database] connection" in caplog.text
@@ -68,7 +68,7 @@ def test_login_that_is_refused_later_is_waited_for(
     startup: StartupState, stop_event: ImpatientEvent
 ) -> None:
     startup.mark_ready()
-    assert wait_for_database(raising(errors.AccessRefused("rotated")), startup, stop_event)
+    assert wait_for_database(raising(failures.AccessRefused("rotated")), startup, stop_event)
     assert start_listening(raising(AccessRefused("rotated")), startup, stop_event)
     assert startup.exit_code == 0
 

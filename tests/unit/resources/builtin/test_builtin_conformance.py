@@ -17,7 +17,7 @@ from heat_convergence.resources.builtin.none_resource import NoneResource
 from heat_convergence.resources.builtin.random_string import RandomString
 from heat_convergence.resources.builtin.test_resource import TestResource
 from heat_convergence.resources.builtin.value import Value
-from heat_convergence.resources.protocol.resource_type import ResourceContext, ResourceType
+from heat_convergence.resources.protocol.resource_type import ResourceType
 from heat_convergence.resources.protocol.schema import (
     SHOW_ATTRIBUTE,
     AttributeSchema,
@@ -26,6 +26,7 @@ from heat_convergence.resources.protocol.schema import (
     TypeSchema,
     resolve_properties,
 )
+from heat_convergence.resources.protocol.verb_values import ResourceContext
 
 ContextBuilder = Callable[..., ResourceContext]
 

@@ -18,8 +18,8 @@ from heat_convergence.resources.builtin.none_resource import NoneResource
 from heat_convergence.resources.builtin.random_string import CHARACTERS, RandomString
 from heat_convergence.resources.builtin.test_resource import TestResource
 from heat_convergence.resources.builtin.value import Value
-from heat_convergence.resources.protocol.resource_type import ResourceContext
 from heat_convergence.resources.protocol.schema import changed_property_names, resolve_properties
+from heat_convergence.resources.protocol.verb_values import ResourceContext
 
 ContextBuilder = Callable[..., ResourceContext]
 

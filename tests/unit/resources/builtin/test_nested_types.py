@@ -8,13 +8,15 @@ from typing import Any
 
 import pytest
 
+from heat_convergence.common.errors import RequestLimitExceeded
 from heat_convergence.resources.builtin.nested.auto_scaling_group import AutoScalingGroup
 from heat_convergence.resources.builtin.nested.cfn_stack import CloudFormationStack
-from heat_convergence.resources.builtin.nested.resource_chain import ResourceChain
-from heat_convergence.resources.builtin.nested.resource_group import (
-    ResourceGroup,
+from heat_convergence.resources.builtin.nested.group_members import (
+    MemberTemplate,
     member_definition,
 )
+from heat_convergence.resources.builtin.nested.resource_chain import ResourceChain
+from heat_convergence.resources.builtin.nested.resource_group import ResourceGroup
 from heat_convergence.resources.builtin.nested.rolling_update import (
     RollingUpdatePolicy,
     roll_by_order,
@@ -110,3 +112,23 @@ def test_index_is_substituted_in_values_only() -> None:
         "properties": {"%index%": ["a7", {"b": "7"}], "n": 1},
         "metadata": {"m": "%index%"},
     }
+
+
+def group_of(value: Any) -> MemberTemplate:
+    definition = {"type": "T", "properties": {"value": value}}
+    return MemberTemplate({"resource_def": definition})
+
+
+def test_members_share_what_has_no_number() -> None:
+    members = group_of([["x"] * 1000])
+    first, second = (members.definition(name)["properties"] for name in ("0", "1"))
+    assert first["value"] is second["value"]
+    members.check_count(100_000)
+
+
+@pytest.mark.parametrize(("value", "count"), [(["%index%"] * 20_000, 900), ("a", 10**9)])
+def test_members_that_no_template_could_hold_are_refused(value: Any, count: int) -> None:
+    """The members would take gigabytes, so none is made."""
+    with pytest.raises(RequestLimitExceeded, match=rf"template of {count} members .* 500000"):
+        group_of(value).check_count(count)
+    group_of(value).check_count(20)

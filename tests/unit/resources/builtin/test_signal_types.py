@@ -35,7 +35,8 @@ from heat_convergence.resources.builtin.signals.wait_conditions import (
     CfnWaitCondition,
     WaitCondition,
 )
-from heat_convergence.resources.protocol.resource_type import ResourceContext, ResourceType
+from heat_convergence.resources.protocol.resource_type import ResourceType
+from heat_convergence.resources.protocol.verb_values import ResourceContext
 from tests.unit.resources.builtin.test_builtin_conformance import (
     attribute_as_fact,
     descriptions,

@@ -14,7 +14,8 @@ import pytest
 import yaml
 
 from heat_convergence.clients.endpoints import NoAuthCloud
-from heat_convergence.common.errors import ResourceFailure, StackValidationFailed
+from heat_convergence.common.errors import StackValidationFailed
+from heat_convergence.common.failures import ResourceFailure
 from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.model.job import ObservedState
 from heat_convergence.db.statements.software import SoftwareConfigRow
@@ -32,7 +33,8 @@ from heat_convergence.resources.builtin.software.deployments import (
 from heat_convergence.resources.builtin.software.multipart_mime import MultipartMime
 from heat_convergence.resources.openstack.heat.deployed_server import DeployedServer
 from heat_convergence.resources.openstack.nova import user_data
-from heat_convergence.resources.protocol.resource_type import ResourceContext, ResourceType
+from heat_convergence.resources.protocol.resource_type import ResourceType
+from heat_convergence.resources.protocol.verb_values import ResourceContext
 from tests.unit.resources.builtin.test_builtin_conformance import (
     attribute_as_fact,
     descriptions,

@@ -6,7 +6,7 @@ import pytest
 
 from heat_convergence.resources.catalog.resource_types import load_resource_types
 from heat_convergence.resources.driver.declarative import DeclarativeType
-from tests.conformance.cases import CASES
+from tests.conformance.cases.all_cases import CASES
 
 TYPES = {
     resource_type.name: resource_type

@@ -11,7 +11,7 @@ from heat_convergence.common.errors import StackValidationFailed
 from heat_convergence.convergence.model.job import ObservedState
 from heat_convergence.resources.catalog.resource_types import load_resource_types
 from heat_convergence.resources.driver.declarative import DeclarativeType
-from heat_convergence.resources.protocol.resource_type import VerbResult
+from heat_convergence.resources.protocol.verb_values import VerbResult
 from tests.unit.resources.conftest import make_context
 
 TYPES = {each.name: each for each in load_resource_types() if isinstance(each, DeclarativeType)}

@@ -1,0 +1,1 @@
+"""Traversals that repair drift without a request."""

@@ -1,0 +1,192 @@
+"""The transactions of an observer that change stacks, each inside its error boundary.
+
+Called by the observer with messages and polled observations, and by its sweep. Decides what
+happens when a resource or stack raises (RULE 11). Must not decide when work is due.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from typing import Protocol, TypeVar
+
+from heat_convergence.common.failures import InternalError
+from heat_convergence.common.stored_values import StoredValueUnreadable
+from heat_convergence.common.transactions import retry_transaction
+from heat_convergence.convergence.lifecycle import rollback
+from heat_convergence.convergence.lifecycle.context import TraversalContext
+from heat_convergence.convergence.lifecycle.dispatch import send_messages
+from heat_convergence.convergence.lifecycle.observations import Observation, job_key
+from heat_convergence.convergence.lifecycle.progress import ProgressResult, process_observations
+from heat_convergence.convergence.lifecycle.sweeps import fail_unprocessable_stack
+from heat_convergence.convergence.model.job import ObservedState
+from heat_convergence.convergence.ports.store import Transaction
+from heat_convergence.observer.stack_boundary import StackBoundary
+from heat_convergence.stacks.contained_bus import ContainedBus
+from heat_convergence.stacks.daemon_services import DaemonServices
+from heat_convergence.stacks.event_log import EventLog
+from heat_convergence.stacks.nested_observation import NestedStackObserver
+
+LOG = logging.getLogger(__name__)
+Result = TypeVar("Result")
+
+
+class LifecycleStep(Protocol):
+    """A step of ``lifecycle`` with its arguments bound, apart from these."""
+
+    def __call__(self, tx: Transaction, *, context: TraversalContext) -> ProgressResult:
+        """Run the step and return what is to be done after the commit."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StackTransactions:
+    """The transactions of one observer.
+
+    Attributes:
+        read_nested_status: Reads the status of the nested stack behind a resource.
+        rebuild: Resolves the definitions of a stack's previous goal, for a rollback.
+        expect_poll: Receives the time when a resource is to be polled next, or None.
+    """
+
+    services: DaemonServices
+    bus: ContainedBus
+    boundary: StackBoundary
+    read_nested_status: NestedStackObserver
+    rebuild: rollback.DefinitionRebuilder
+    expect_poll: Callable[[datetime | None], None]
+
+    def run_step(self, stack_id: str, step: LifecycleStep) -> str | None:
+        """Run a step about a stack or project; return the id of its error, or None.
+
+        Raises:
+            Unavailable: The database does not answer.
+        """
+        return self.boundary.run(stack_id, partial(self._transact, step))
+
+    def process(
+        self, stack_id: str, resource_ids: Sequence[str], observations: Mapping[str, Observation]
+    ) -> None:
+        """Process resources together; if that fails, each alone, and fail those that raise.
+
+        Args:
+            stack_id: Their stack.
+            resource_ids: The resources whose outcomes or observations are new.
+            observations: The observations by resource id; those recorded in rows are left out.
+
+        Raises:
+            Unavailable: The database does not answer.
+        """
+        together = partial(self._process, stack_id, resource_ids, observations)
+        if self.boundary.run(stack_id, together) is None:
+            return
+        for row_id in resource_ids:
+            own = {key: value for key, value in observations.items() if key == row_id}
+            error_id = self.boundary.run(stack_id, partial(self._process, stack_id, [row_id], own))
+            if error_id is not None:
+                self.fail_resources(stack_id, [row_id], error_id)
+
+    def fail_resources(self, stack_id: str, resource_ids: Sequence[str], error_id: str) -> None:
+        """Process resources as failed, each alone, without the stack's rollback if need be.
+
+        If that raises, too, they are due again after the lease, until the stack's deadline.
+
+        Raises:
+            Unavailable: The database does not answer.
+        """
+        for row_id in resource_ids:
+            for may_roll_back in (True, False):
+                fail = partial(
+                    self._fail_resource, stack_id, row_id, error_id, may_roll_back=may_roll_back
+                )
+                if self.boundary.run(stack_id, fail) is None:
+                    break
+
+    def run(self, work: Callable[[Transaction], Result]) -> Result:
+        """Run work in a transaction, again after a conflict, and return its result."""
+
+        def attempt() -> Result:
+            with self.services.store.transaction() as tx:
+                return work(tx)
+
+        return retry_transaction(attempt, wait=self.services.wait)
+
+    def _fail_resource(
+        self, stack_id: str, row_id: str, error_id: str, *, may_roll_back: bool
+    ) -> None:
+        try:
+            self._process_as_failed(stack_id, row_id, error_id, may_roll_back=may_roll_back)
+        except StoredValueUnreadable as error:
+            self._transact(partial(fail_unprocessable_stack, stack_id=stack_id, reason=str(error)))
+
+    def _process_as_failed(
+        self, stack_id: str, row_id: str, error_id: str, *, may_roll_back: bool
+    ) -> None:
+        with self.services.store.transaction() as tx:
+            rows = [row for row in tx.resources.get([row_id]) if row.stack_id == stack_id]
+        reason = f"InternalError: resources.{{}}: {InternalError(error_id).message}"
+        failed = {
+            row.id: Observation(ObservedState.FAILED, reason.format(row.name), job=job_key(row))
+            for row in rows
+        }
+        self._process(stack_id, [row_id], failed, may_roll_back=may_roll_back)
+
+    def _process(
+        self,
+        stack_id: str,
+        resource_ids: Sequence[str],
+        observations: Mapping[str, Observation],
+        *,
+        may_roll_back: bool = True,
+    ) -> None:
+        result = self._transact(
+            partial(
+                process_observations,
+                stack_id=stack_id,
+                resource_ids=resource_ids,
+                observations=observations,
+            ),
+            may_roll_back=may_roll_back,
+        )
+        if result.stack is None:
+            LOG.debug(
+                "message ignored, its stack is deleted: stack=%(stack)s", {"stack": stack_id}
+            )
+
+    def _transact(self, step: LifecycleStep, *, may_roll_back: bool = True) -> ProgressResult:
+        """Run a step in a transaction, and a rollback if it asks for one.
+
+        Its messages are sent, and its reports are logged, after the commit.
+        """
+        services = self.services
+
+        def attempt() -> tuple[ProgressResult, EventLog]:
+            log = EventLog(services.errors)
+            context = TraversalContext(
+                services.clock(), services.ids, services.settings, self.read_nested_status, log.add
+            )
+            with services.store.transaction() as tx:
+                result = step(tx, context=context)
+                return self._begin_requested_rollback(tx, result, context, may_roll_back), log
+
+        result, log = retry_transaction(attempt, wait=services.wait)
+        log.flush()
+        send_messages(self.bus, result.outgoing_messages, services.settings)
+        self.expect_poll(result.next_poll_at)
+        return result
+
+    def _begin_requested_rollback(
+        self,
+        tx: Transaction,
+        result: ProgressResult,
+        context: TraversalContext,
+        may_roll_back: bool,
+    ) -> ProgressResult:
+        stack, reason = result.stack, result.rollback_reason
+        if reason is None or stack is None:
+            return result
+        if may_roll_back:
+            return rollback.begin_rollback(tx, stack, reason, context, self.rebuild)
+        return rollback.refuse_rollback(tx, stack, reason, context)

@@ -1,0 +1,191 @@
+"""REST resources and specs of Nova's resource types."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from openstack.compute.v2 import aggregate, flavor, keypair, quota_set, server, server_group
+
+from heat_convergence.resources.catalog.catalog_service import CatalogService
+from heat_convergence.resources.catalog.networking.neutron_resources import FLOATING_IP
+from heat_convergence.resources.driver.rest_resources import (
+    BulkRead,
+    OwnershipMarkField,
+    RestResource,
+    by_entity,
+)
+from heat_convergence.resources.driver.type_spec import (
+    ArgumentMapping,
+    StatusMapping,
+    TypeSpec,
+    omit_arguments,
+    rename_arguments,
+)
+from heat_convergence.resources.openstack.nova.floating_ips import (
+    ComputeFloatingIP,
+    ComputeFloatingIPAssociation,
+)
+from heat_convergence.resources.openstack.nova.keypairs import KeyPair
+from heat_convergence.resources.openstack.nova.server_groups import ServerGroup
+from heat_convergence.resources.openstack.nova.servers import Server
+from heat_convergence.resources.openstack.nova.subresources import (
+    AGGREGATE_HOSTS,
+    AGGREGATE_METADATA,
+    FLAVOR_ACCESS,
+    FLAVOR_EXTRA_SPECS,
+)
+from heat_convergence.resources.openstack.quotas import Quota
+from heat_convergence.resources.openstack.subresources import TAGS
+from heat_convergence.resources.protocol.resource_type import ImplicitDependency
+
+TESTED_RELEASE = "Nova 34"
+
+SERVER_STATUS = StatusMapping(
+    ready=frozenset({"active"}),
+    failed=frozenset({"error"}),
+    absent=frozenset({"deleted", "soft_deleted"}),
+    reason_key="fault.message",
+)
+
+
+def _nova(entity: str, resource: type[Any], **fields: Any) -> RestResource:
+    return RestResource(entity=f"nova.{entity}", service="compute", sdk_class=resource, **fields)
+
+
+REST_RESOURCES = by_entity(
+    _nova(
+        "server",
+        server.Server,
+        list_path="/servers/detail",
+        bulk_read=BulkRead.CHANGED_SINCE,
+        ownership_mark_field=OwnershipMarkField.DESCRIPTION,
+        microversion="2.26",
+        name_query=None,
+    ),
+    _nova(
+        "flavor",
+        flavor.Flavor,
+        list_path="/flavors/detail",
+        name_query=None,
+        list_query=(("is_public", "None"),),
+        ownership_mark_field=OwnershipMarkField.DESCRIPTION,
+        microversion="2.55",
+    ),
+    _nova(
+        "keypair",
+        keypair.Keypair,
+        id_key="name",
+        name_query=None,
+        microversion="2.10",
+        entity_label="key",
+    ),
+    _nova("server_group", server_group.ServerGroup, name_query=None, microversion="2.15"),
+    _nova(
+        "aggregate",
+        aggregate.Aggregate,
+        name_query=None,
+        ownership_mark_field=OwnershipMarkField.NAME,
+    ),
+    _nova("quota", quota_set.QuotaSet, path="/os-quota-sets", name_key=None),
+)
+
+
+def _spec(name: str, entity: str, **fields: Any) -> TypeSpec:
+    return _type_spec(name, REST_RESOURCES[f"nova.{entity}"], **fields)
+
+
+def _type_spec(name: str, rest_resource: RestResource, **fields: Any) -> TypeSpec:
+    return TypeSpec(
+        name=f"OS::Nova::{name}",
+        schema_file="nova",
+        service=rest_resource.entity.partition(".")[0],
+        rest_resource=rest_resource,
+        test_environment=TESTED_RELEASE,
+        **fields,
+    )
+
+
+TYPE_SPECS = (
+    _spec(
+        "Server",
+        "server",
+        live_attributes=frozenset(
+            {"show", "tags", "addresses", "networks", "first_address", "accessIPv4", "accessIPv6"}
+        ),
+        arguments={
+            "image": ArgumentMapping("imageRef", "glance.image"),
+            "flavor": ArgumentMapping("flavorRef", "nova.flavor"),
+            "admin_pass": ArgumentMapping("adminPass"),
+            "diskConfig": ArgumentMapping("OS-DCF:diskConfig"),
+            **omit_arguments(
+                "admin_user",
+                "block_device_mapping",
+                "block_device_mapping_v2",
+                "deployment_swift_data",
+                "flavor_update_policy",
+                "image_update_policy",
+                "metadata",
+                "networks",
+                "personality",
+                "scheduler_hints",
+                "security_groups",
+                "software_config_transport",
+                "user_data",
+                "user_data_format",
+                "user_data_update_policy",
+            ),
+        },
+        aliases={"networks.uuid": "network", "block_device_mapping_v2.image_id": "image"},
+        unset_when_blank=frozenset({"admin_pass", "availability_zone", "diskConfig", "key_name"}),
+        status_mapping=SERVER_STATUS,
+        implicit_dependencies=(
+            ImplicitDependency("networks.network", "OS::Neutron::Subnet", "network"),
+        ),
+        attribute_paths={"instance_name": "OS-EXT-SRV-ATTR:instance_name"},
+        subresources=(TAGS,),
+        deletes_asynchronously=True,
+    ),
+    _spec(
+        "KeyPair",
+        "keypair",
+        arguments={
+            "user": ArgumentMapping("user_id", "keystone.user"),
+            **omit_arguments("save_private_key"),
+        },
+    ),
+    _spec("ServerGroup", "server_group"),
+    _spec(
+        "Flavor",
+        "flavor",
+        arguments=rename_arguments(
+            flavorid="id",
+            ephemeral="OS-FLV-EXT-DATA:ephemeral",
+            is_public="os-flavor-access:is_public",
+        ),
+        attribute_paths={"is_public": "os-flavor-access:is_public"},
+        subresources=(FLAVOR_EXTRA_SPECS, FLAVOR_ACCESS),
+    ),
+    _spec("HostAggregate", "aggregate", subresources=(AGGREGATE_HOSTS, AGGREGATE_METADATA)),
+    _spec("Quota", "quota", has_name=False),
+    _type_spec(
+        "FloatingIP",
+        FLOATING_IP,
+        arguments={"pool": ArgumentMapping("floating_network_id", "neutron.network")},
+        attribute_paths={"ip": "floating_ip_address"},
+        has_name=False,
+    ),
+    _type_spec("FloatingIPAssociation", FLOATING_IP, has_name=False),
+)
+
+NOVA = CatalogService(
+    REST_RESOURCES,
+    TYPE_SPECS,
+    {
+        "OS::Nova::FloatingIP": ComputeFloatingIP,
+        "OS::Nova::FloatingIPAssociation": ComputeFloatingIPAssociation,
+        "OS::Nova::KeyPair": KeyPair,
+        "OS::Nova::Quota": Quota,
+        "OS::Nova::Server": Server,
+        "OS::Nova::ServerGroup": ServerGroup,
+    },
+)

@@ -1,0 +1,1 @@
+"""Resource types of the networking services: Neutron, Octavia and Designate."""

@@ -1,0 +1,193 @@
+"""REST resources and specs of Octavia's resource types."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from openstack.load_balancer.v2 import (
+    availability_zone,
+    availability_zone_profile,
+    flavor,
+    flavor_profile,
+    health_monitor,
+    l7_policy,
+    l7_rule,
+    listener,
+    load_balancer,
+    member,
+    pool,
+    quota,
+)
+
+from heat_convergence.resources.catalog.catalog_service import CatalogService
+from heat_convergence.resources.driver.rest_resources import (
+    OwnershipMarkField,
+    RestResource,
+    by_entity,
+)
+from heat_convergence.resources.driver.type_spec import (
+    ArgumentMapping,
+    StatusMapping,
+    TypeSpec,
+    omit_arguments,
+)
+from heat_convergence.resources.openstack.octavia.l7_policies import L7Policy
+from heat_convergence.resources.openstack.quotas import Quota
+
+PROVISIONING_STATUS = StatusMapping(
+    body_key="provisioning_status",
+    ready=frozenset({"active"}),
+    absent=frozenset({"deleted"}),
+)
+
+
+def _rest_resource(entity: str, resource: type[Any], **fields: Any) -> RestResource:
+    """Return an entity whose lists filter by id, name and description."""
+    options = {
+        "ownership_mark_field": OwnershipMarkField.DESCRIPTION,
+        "mark_filterable": True,
+        **fields,
+    }
+    return RestResource(
+        entity=f"octavia.{entity}", service="load_balancer", sdk_class=resource, **options
+    )
+
+
+REST_RESOURCES = by_entity(
+    _rest_resource("loadbalancer", load_balancer.LoadBalancer, entity_label="loadbalancer"),
+    _rest_resource("listener", listener.Listener),
+    _rest_resource("pool", pool.Pool),
+    _rest_resource("member", member.Member, ownership_mark_field=OwnershipMarkField.NAME),
+    _rest_resource(
+        "healthmonitor", health_monitor.HealthMonitor, ownership_mark_field=OwnershipMarkField.NAME
+    ),
+    _rest_resource("l7policy", l7_policy.L7Policy),
+    _rest_resource(
+        "l7rule", l7_rule.L7Rule, name_key=None, ownership_mark_field=OwnershipMarkField.NONE
+    ),
+    _rest_resource("flavor", flavor.Flavor),
+    _rest_resource(
+        "flavorprofile", flavor_profile.FlavorProfile, ownership_mark_field=OwnershipMarkField.NAME
+    ),
+    _rest_resource(
+        "availabilityzone", availability_zone.AvailabilityZone, id_key="name", ids_are_uuids=False
+    ),
+    _rest_resource(
+        "availabilityzoneprofile",
+        availability_zone_profile.AvailabilityZoneProfile,
+        ownership_mark_field=OwnershipMarkField.NAME,
+    ),
+    _rest_resource(
+        "quota", quota.Quota, name_key=None, ownership_mark_field=OwnershipMarkField.NONE
+    ),
+)
+
+_PROJECT = {"tenant_id": ArgumentMapping("project_id")}
+_LOAD_BALANCER = {"loadbalancer": ArgumentMapping("loadbalancer_id", "octavia.loadbalancer")}
+_LISTENER = {"listener": ArgumentMapping("listener_id", "octavia.listener")}
+
+
+def _spec(name: str, entity: str, **fields: Any) -> TypeSpec:
+    return TypeSpec(
+        name=f"OS::Octavia::{name}",
+        schema_file="octavia",
+        service="octavia",
+        rest_resource=REST_RESOURCES[f"octavia.{entity}"],
+        **fields,
+    )
+
+
+def _provisioned(name: str, entity: str, **fields: Any) -> TypeSpec:
+    """Return the spec of a type that Octavia creates, updates and deletes asynchronously."""
+    return _spec(
+        name, entity, status_mapping=PROVISIONING_STATUS, deletes_asynchronously=True, **fields
+    )
+
+
+TYPE_SPECS = (
+    _provisioned(
+        "LoadBalancer",
+        "loadbalancer",
+        live_attributes=frozenset({"pools"}),
+        arguments={
+            **_PROJECT,
+            "vip_subnet": ArgumentMapping("vip_subnet_id", "neutron.subnet"),
+            "flavor": ArgumentMapping("flavor_id", "octavia.flavor"),
+        },
+    ),
+    _provisioned(
+        "Listener",
+        "listener",
+        arguments={
+            **_PROJECT,
+            **_LOAD_BALANCER,
+            "default_pool": ArgumentMapping("default_pool_id", "octavia.pool"),
+        },
+    ),
+    _provisioned(
+        "Pool",
+        "pool",
+        arguments={**_LOAD_BALANCER, **_LISTENER},
+        live_attributes=frozenset({"healthmonitor_id", "listeners", "members"}),
+    ),
+    _provisioned(
+        "PoolMember",
+        "member",
+        arguments={
+            **omit_arguments("pool"),
+            "subnet": ArgumentMapping("subnet_id", "neutron.subnet"),
+        },
+        path_properties={"pool_id": "pool"},
+        path_entities={"pool_id": "octavia.pool"},
+    ),
+    _provisioned(
+        "HealthMonitor",
+        "healthmonitor",
+        arguments={**_PROJECT, "pool": ArgumentMapping("pool_id", "octavia.pool")},
+    ),
+    _provisioned(
+        "L7Policy",
+        "l7policy",
+        arguments={
+            **_LISTENER,
+            "redirect_pool": ArgumentMapping("redirect_pool_id", "octavia.pool"),
+        },
+    ),
+    _provisioned(
+        "L7Rule",
+        "l7rule",
+        arguments=omit_arguments("l7policy"),
+        path_properties={"l7policy_id": "l7policy"},
+        path_entities={"l7policy_id": "octavia.l7policy"},
+        has_name=False,
+        findable_by_content=True,
+    ),
+    _spec(
+        "Flavor",
+        "flavor",
+        arguments={
+            "flavor_profile": ArgumentMapping("flavor_profile_id", "octavia.flavorprofile")
+        },
+    ),
+    _spec("FlavorProfile", "flavorprofile"),
+    _spec(
+        "AvailabilityZone",
+        "availabilityzone",
+        arguments={
+            "availability_zone_profile": ArgumentMapping(
+                "availability_zone_profile_id", "octavia.availabilityzoneprofile"
+            )
+        },
+    ),
+    _spec("AvailabilityZoneProfile", "availabilityzoneprofile"),
+    _spec("Quota", "quota", has_name=False),
+)
+
+OCTAVIA = CatalogService(
+    REST_RESOURCES,
+    TYPE_SPECS,
+    {
+        "OS::Octavia::L7Policy": L7Policy,
+        "OS::Octavia::Quota": Quota,
+    },
+)

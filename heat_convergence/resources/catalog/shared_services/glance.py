@@ -1,0 +1,51 @@
+"""REST resource and spec of Glance's resource type."""
+
+from __future__ import annotations
+
+from openstack.image.v2 import image
+
+from heat_convergence.resources.catalog.catalog_service import CatalogService
+from heat_convergence.resources.driver.rest_resources import (
+    OwnershipMarkField,
+    RestResource,
+    by_entity,
+)
+from heat_convergence.resources.driver.type_spec import StatusMapping, TypeSpec, omit_arguments
+from heat_convergence.resources.openstack.glance.images import WebImage
+from heat_convergence.resources.openstack.glance.subresources import IMAGE_MEMBERS
+
+IMAGE_STATUS = StatusMapping(
+    ready=frozenset({"active", "deactivated"}),
+    failed=frozenset({"killed"}),
+    absent=frozenset({"deleted"}),
+)
+
+REST_RESOURCES = by_entity(
+    RestResource(
+        entity="glance.image",
+        service="image",
+        sdk_class=image.Image,
+        ownership_mark_field=OwnershipMarkField.NAME,
+    ),
+)
+
+TYPE_SPECS = (
+    TypeSpec(
+        name="OS::Glance::WebImage",
+        schema_file="glance",
+        service="glance",
+        rest_resource=REST_RESOURCES["glance.image"],
+        arguments=omit_arguments("location", "extra_properties", "active"),
+        status_mapping=IMAGE_STATUS,
+        subresources=(IMAGE_MEMBERS,),
+        test_environment="Glance 33",
+    ),
+)
+
+GLANCE = CatalogService(
+    REST_RESOURCES,
+    TYPE_SPECS,
+    {
+        "OS::Glance::WebImage": WebImage,
+    },
+)

@@ -1,0 +1,1 @@
+"""Resource types of the storage services: Cinder, Manila and Swift."""

@@ -1,0 +1,99 @@
+"""REST resources and specs of Manila's resource types."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from openstack.shared_file_system.v2 import share_network, share_type
+
+from heat_convergence.resources.catalog.catalog_service import CatalogService
+from heat_convergence.resources.catalog.missing_sdk_resources import SecurityServiceResource
+from heat_convergence.resources.driver.rest_resources import (
+    OwnershipMarkField,
+    RestResource,
+    by_entity,
+)
+from heat_convergence.resources.driver.type_spec import (
+    ArgumentMapping,
+    TypeSpec,
+    omit_arguments,
+    rename_arguments,
+)
+from heat_convergence.resources.openstack.manila.share_networks import (
+    SecurityService,
+    SecurityServices,
+    ShareNetwork,
+    ShareType,
+)
+from heat_convergence.resources.openstack.subresources import ExtraSpecs
+
+
+def _rest_resource(entity: str, resource: type[Any], **fields: Any) -> RestResource:
+    return RestResource(
+        entity=f"manila.{entity}",
+        service="shared_file_system",
+        sdk_class=resource,
+        microversion="2.13",
+        **fields,
+    )
+
+
+REST_RESOURCES = by_entity(
+    _rest_resource(
+        "share_network",
+        share_network.ShareNetwork,
+        list_path="/share-networks/detail",
+        ownership_mark_field=OwnershipMarkField.DESCRIPTION,
+    ),
+    _rest_resource("share_type", share_type.ShareType, list_query=(("is_public", "all"),)),
+    _rest_resource(
+        "security_service",
+        SecurityServiceResource,
+        list_path="/security-services/detail",
+        ownership_mark_field=OwnershipMarkField.DESCRIPTION,
+    ),
+)
+
+
+def _spec(name: str, entity: str, **fields: Any) -> TypeSpec:
+    return TypeSpec(
+        name=f"OS::Manila::{name}",
+        schema_file="manila",
+        service="manila",
+        rest_resource=REST_RESOURCES[f"manila.{entity}"],
+        **fields,
+    )
+
+
+TYPE_SPECS = (
+    _spec(
+        "ShareNetwork",
+        "share_network",
+        arguments={
+            **omit_arguments("nova_network"),
+            "neutron_network": ArgumentMapping("neutron_net_id", "neutron.network"),
+            "neutron_subnet": ArgumentMapping("neutron_subnet_id", "neutron.subnet"),
+        },
+        subresources=(SecurityServices(),),
+    ),
+    _spec(
+        "ShareType",
+        "share_type",
+        arguments={
+            **omit_arguments("driver_handles_share_servers", "snapshot_support"),
+            **rename_arguments(is_public="share_type_access:is_public"),
+        },
+        subresources=(ExtraSpecs("extra_specs", "extra_specs"),),
+    ),
+    _spec("SecurityService", "security_service"),
+)
+
+MANILA = CatalogService(
+    REST_RESOURCES,
+    TYPE_SPECS,
+    {
+        "OS::Manila::SecurityService": SecurityService,
+        "OS::Manila::ShareNetwork": ShareNetwork,
+        "OS::Manila::ShareType": ShareType,
+    },
+)

@@ -1,0 +1,1 @@
+"""Emulated APIs of the networking services."""

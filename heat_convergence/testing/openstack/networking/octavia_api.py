@@ -1,0 +1,57 @@
+"""Octavia's API: a load balancer refuses a change while another one is in progress."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from heat_convergence.resources.catalog.networking.octavia import OCTAVIA
+from heat_convergence.testing.openstack.collection import EmulatedResource
+from heat_convergence.testing.openstack.emulation import (
+    EmulatedError,
+    EmulatedRequest,
+    EmulatedResponse,
+    Emulation,
+)
+
+Json = Any
+PROVISIONING_S = 1.5
+
+
+def install(emulation: Emulation) -> None:
+    """Install Octavia's handlers."""
+    for entity in OCTAVIA.rest_resources:
+        emulation.on_create(entity, _provisioning)
+    emulation.add_handler("load_balancer", "POST", "/lbaas/listeners", _create_listener)
+    emulation.add_handler("load_balancer", "PUT", "/lbaas/quotas/{id}", _set_quota)
+    emulation.add_handler("load_balancer", "DELETE", "/lbaas/quotas/{id}", _delete_quota)
+
+
+def _provisioning(emulation: Emulation, item: EmulatedResource) -> None:
+    item.body["provisioning_status"] = "PENDING_CREATE"
+    item.scheduled_changes = [
+        (emulation.now_s + PROVISIONING_S, {"provisioning_status": "ACTIVE"})
+    ]
+
+
+def _create_listener(emulation: Emulation, request: EmulatedRequest) -> EmulatedResponse:
+    listener = dict(request.body["listener"])
+    parent = emulation.get_existing("octavia.loadbalancer", listener["loadbalancer_id"]).body
+    if parent["provisioning_status"] != "ACTIVE":
+        raise EmulatedError(
+            409, f"Load Balancer {parent['id']} is immutable and cannot be updated."
+        )
+    item = emulation.collection("octavia.listener").add(listener)
+    _provisioning(emulation, item)
+    return EmulatedResponse(201, {"listener": item.body})
+
+
+def _set_quota(emulation: Emulation, request: EmulatedRequest) -> EmulatedResponse:
+    collection, project_id = emulation.collection("octavia.quota"), request.path_parameters["id"]
+    item = collection.get(project_id) or collection.add({"id": project_id})
+    item.body.update(request.body["quota"])
+    return EmulatedResponse(200, {"quota": item.body})
+
+
+def _delete_quota(emulation: Emulation, request: EmulatedRequest) -> EmulatedResponse:
+    emulation.collection("octavia.quota").remove(request.path_parameters["id"])
+    return EmulatedResponse(204)

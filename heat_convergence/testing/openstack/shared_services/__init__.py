@@ -1,0 +1,1 @@
+"""Emulated APIs of the services that others rely on."""

@@ -1,0 +1,79 @@
+"""Manila's API: share networks with their security services, and extra specs of share types."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from heat_convergence.testing.openstack.collection import EmulatedResource
+from heat_convergence.testing.openstack.emulation import (
+    EmulatedError,
+    EmulatedRequest,
+    EmulatedResponse,
+    Emulation,
+)
+
+Json = Any
+_ATTACHED = "security_service_ids"  # of a share network, which Manila does not show
+
+
+def install(emulation: Emulation) -> None:
+    """Install Manila's handlers."""
+    emulation.on_create("manila.share_network", _create_share_network)
+    emulation.on_create("manila.share_type", _create_share_type)
+    handlers = (
+        ("POST", "/share-networks/{id}/action", _change_security_services),
+        ("GET", "/security-services/detail", _list_security_services),
+        ("POST", "/types/{id}/extra_specs", _set_extra_specs),
+        ("DELETE", "/types/{id}/extra_specs/{key}", _delete_extra_spec),
+    )
+    emulation.add_handlers("shared_file_system", handlers)
+
+
+def _create_share_network(emulation: Emulation, item: EmulatedResource) -> None:
+    if bool(item.body.get("neutron_net_id")) is not bool(item.body.get("neutron_subnet_id")):
+        raise EmulatedError(400, "neutron_net_id and neutron_subnet_id go together.")
+    item.body.update(segmentation_id=None, cidr=None, ip_version=4, network_type="vlan")
+    item.body[_ATTACHED] = []
+
+
+def _create_share_type(emulation: Emulation, item: EmulatedResource) -> None:
+    if "driver_handles_share_servers" not in item.body.get("extra_specs", {}):
+        raise EmulatedError(400, "Required extra spec: driver_handles_share_servers")
+
+
+def _change_security_services(emulation: Emulation, request: EmulatedRequest) -> EmulatedResponse:
+    network = emulation.get_existing("manila.share_network", request.path_parameters["id"]).body
+    ((action, arguments),) = request.body.items()
+    service_id = arguments["security_service_id"]
+    emulation.get_existing("manila.security_service", service_id)
+    attached = network[_ATTACHED]
+    if (action == "add_security_service") is (service_id in attached):
+        raise EmulatedError(409, f"{action}: {service_id} is already so")
+    if action == "add_security_service":
+        attached.append(service_id)
+    else:
+        attached.remove(service_id)
+    return EmulatedResponse(200, {"share_network": network})
+
+
+def _list_security_services(emulation: Emulation, request: EmulatedRequest) -> EmulatedResponse:
+    query = dict(request.query)
+    network_ids = query.pop("share_network_id", None)
+    bodies, _more = emulation.collection("manila.security_service").list_page(query)
+    if network_ids:
+        attached = emulation.get_existing("manila.share_network", network_ids[0]).body[_ATTACHED]
+        bodies = [body for body in bodies if body["id"] in attached]
+    return EmulatedResponse(200, {"security_services": bodies})
+
+
+def _set_extra_specs(emulation: Emulation, request: EmulatedRequest) -> EmulatedResponse:
+    share_type = emulation.get_existing("manila.share_type", request.path_parameters["id"]).body
+    share_type["extra_specs"] = {**share_type["extra_specs"], **request.body["extra_specs"]}
+    return EmulatedResponse(200, request.body)
+
+
+def _delete_extra_spec(emulation: Emulation, request: EmulatedRequest) -> EmulatedResponse:
+    share_type = emulation.get_existing("manila.share_type", request.path_parameters["id"]).body
+    if share_type["extra_specs"].pop(request.path_parameters["key"], None) is None:
+        raise EmulatedError(404, "no such extra spec")
+    return EmulatedResponse(202)

@@ -1,0 +1,1 @@
+"""Simulated watch and repairs: foreign changes, incomplete lists, and their rules."""

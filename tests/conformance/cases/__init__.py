@@ -1,0 +1,1 @@
+"""Cases of the conformance suite, by group of services."""

@@ -1,0 +1,30 @@
+"""All cases of the conformance suite."""
+
+from __future__ import annotations
+
+from tests.conformance.cases.compute import nova
+from tests.conformance.cases.networking import (
+    designate,
+    networks,
+    neutron_extensions,
+    neutron_services,
+    octavia,
+    routers,
+)
+from tests.conformance.cases.shared_services import glance, keystone
+from tests.conformance.cases.storage import cinder, manila, swift
+
+CASES = [
+    *networks.CASES,
+    *routers.CASES,
+    *neutron_extensions.CASES,
+    *cinder.CASES,
+    *glance.CASES,
+    *keystone.CASES,
+    *designate.CASES,
+    *manila.CASES,
+    *nova.CASES,
+    *octavia.CASES,
+    *swift.CASES,
+    *neutron_services.CASES,
+]

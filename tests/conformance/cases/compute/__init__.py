@@ -1,0 +1,1 @@
+"""Conformance cases of the compute services."""

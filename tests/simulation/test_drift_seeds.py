@@ -1,0 +1,67 @@
+"""The watch and repairs under faults: fixed seeds, and code that is broken on purpose."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from heat_convergence.convergence.drift import repair_budget
+from heat_convergence.convergence.drift.repair_budget import RepairLimits
+from heat_convergence.observer.drift_observations import LossRule
+from heat_convergence.testing.simulation.drift.drift_runs import LIMITS, DriftRun, run_drift_seed
+
+SEEDS = range(1, 31)
+
+
+def test_no_seed_violates_a_rule() -> None:
+    runs = {seed: run_drift_seed(seed) for seed in SEEDS}
+    assert {seed: str(run.violation) for seed, run in runs.items() if run.violation} == {}
+    assert sum(run.repair_count for run in runs.values()) > len(runs)
+
+
+def test_seed_has_one_history() -> None:
+    assert run_drift_seed(3) == run_drift_seed(3)
+
+
+def _ignore_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Grant destructive repairs however many there were."""
+    monkeypatch.setattr(repair_budget, "_budget", lambda *_args: (None, ""))
+
+
+def _ignore_tries(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Repair for ever what does not last."""
+    original = repair_budget._next_row
+
+    def endless(candidate, row, rows, limits, now):  # type: ignore[no-untyped-def]
+        unlimited = RepairLimits(per_stack=limits.per_stack, tries=1_000_000, backoff_s=1.0)
+        return original(candidate, row, rows, unlimited, now)
+
+    monkeypatch.setattr(repair_budget, "_next_row", endless)
+
+
+def _believe_mass_losses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Never open a breaker; the simulation's own judgment of a mass loss stays."""
+    monkeypatch.setattr(LossRule, "find_loss", lambda *_args: None)
+
+
+@pytest.mark.parametrize(
+    ("break_code", "rule", "text"),
+    [
+        (_ignore_budget, 13, "destructive repairs of a"),
+        (_ignore_tries, 13, f"is repaired {LIMITS.tries + 1} times"),
+        (_believe_mass_losses, 10, "while a mass loss is not confirmed"),
+    ],
+)
+def test_broken_code_is_detected(
+    monkeypatch: pytest.MonkeyPatch,
+    break_code: Callable[[pytest.MonkeyPatch], None],
+    rule: int,
+    text: str,
+) -> None:
+    break_code(monkeypatch)
+    found = (run_drift_seed(seed) for seed in range(1, 101))
+    broken: DriftRun = next(run for run in found if run.violation is not None)
+    assert broken.violation is not None
+    assert broken.violation.rule == rule
+    assert text in broken.violation.message
