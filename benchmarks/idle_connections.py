@@ -20,8 +20,9 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import requests
+from bad_input import answers
 
-from heat_convergence.testing.daemon_processes import API, ServiceDeployment
+from heat_convergence.testing.daemon_processes import API, ServiceDeployment, wait_until
 
 PATH = "/v1/benchmark/stacks"
 KEPT = b"GET /healthcheck HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -60,6 +61,7 @@ def measure(backend: str, arguments: argparse.Namespace) -> dict[str, object]:
     ):
         deployment.upgrade_database()
         deployment.add_daemon(API).start()
+        wait_until(lambda: answers(deployment.port), "the API can use the database")
         alone = run_clients(deployment.endpoint, arguments)
         started_s = time.monotonic()
         with open_connections(deployment.endpoint, arguments):

@@ -19,11 +19,12 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
+from bad_input import answers
 from stack_client import RequestFailed, StackClient
 from temporary_backends import DEFAULT_BROKER_URL, temporary_database, temporary_vhost
 from urllib3.exceptions import HTTPError
 
-from heat_convergence.testing.daemon_processes import ServiceDeployment
+from heat_convergence.testing.daemon_processes import ServiceDeployment, wait_until
 
 TEMPLATE = {
     "heat_template_version": "2021-04-16",
@@ -55,6 +56,7 @@ def main() -> None:
         )
         service.upgrade_database()
         service.start()
+        wait_until(lambda: answers(service.port), "the API can use the database")
         for clients in arguments.clients:
             print(json.dumps(measure(service, clients, arguments)), flush=True)
 

@@ -245,9 +245,9 @@ def read(database: Database, statement: Any) -> int:
 
 
 def children_of(parent: int) -> list[int]:
-    """Return the worker processes of a daemon."""
-    children = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
-    return [int(child) for child in children]
+    """Return the worker processes of a daemon, whichever of its threads started them."""
+    lists = [path.read_text() for path in Path(f"/proc/{parent}/task").glob("*/children")]
+    return sorted(int(child) for children in lists for child in children.split())
 
 
 if __name__ == "__main__":

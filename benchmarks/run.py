@@ -38,7 +38,7 @@ from heat_convergence.testing.daemon_processes import (
 DEFAULT_SHAPES = ("wide:1000", "chain:200", "layered:10x20", "fanin:200", "small:20")
 PHASES = ("create", "no-op", "change-one", "delete")
 CLIENTS = 8
-_SIZE_LIMITS = ("max_template_size", "max_json_body_size")
+_LIMITS = ("max_template_size", "max_json_body_size", "max_template_evaluation_steps")
 INSTRUMENTED_DAEMON = Path(__file__).with_name("instrumented_daemon.py")
 
 
@@ -161,7 +161,7 @@ def benchmark_deployment(
             transport_url=transport_url,
             concurrency=options.backend,
             options=merge_options(
-                {"DEFAULT": dict.fromkeys(_SIZE_LIMITS, 64_000_000)}, config_options or {}
+                {"DEFAULT": dict.fromkeys(_LIMITS, 64_000_000)}, config_options or {}
             ),
             launcher=[sys.executable, str(INSTRUMENTED_DAEMON)],
         )

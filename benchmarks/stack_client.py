@@ -46,7 +46,7 @@ class StackClient:
         """Wait until the stack is COMPLETE or deleted; raises ``RequestFailed`` if it fails."""
         started_at = time.monotonic()
         while True:
-            status = self._status(path)
+            status = self.status(path)
             if status.endswith("_COMPLETE"):
                 return
             elapsed_s = time.monotonic() - started_at
@@ -54,7 +54,8 @@ class StackClient:
                 raise RequestFailed(f"{path} is {status} after {elapsed_s:.0f} s")
             time.sleep(max(POLL_INTERVAL_S, POLL_FRACTION * elapsed_s))
 
-    def _status(self, path: str) -> str:
+    def status(self, path: str) -> str:
+        """Return action and status of a stack."""
         response = self._http.request("GET", f"{self._url}{path}?resolve_outputs=false")
         if response.status == 404:
             return "DELETE_COMPLETE"
