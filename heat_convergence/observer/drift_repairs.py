@@ -19,6 +19,7 @@ from heat_convergence.convergence.lifecycle.dispatch import send_messages
 from heat_convergence.convergence.lifecycle.drift import repair_start
 from heat_convergence.convergence.lifecycle.plan_storage import StartedTraversal
 from heat_convergence.observer.stack_boundary import StackBoundary
+from heat_convergence.stacks.contained_bus import ContainedBus
 from heat_convergence.stacks.daemon_services import DaemonServices
 from heat_convergence.stacks.event_log import EventLog
 
@@ -32,6 +33,7 @@ class DriftRepairs:
         self._services = services
         self._limits = services.settings.drift.repairs
         self._boundary = StackBoundary(services.errors)
+        self._bus = ContainedBus(services.bus, services.errors)
 
     def start_due(self, now: datetime) -> None:
         """Start the repairs that are due and that the budgets of their projects allow."""
@@ -60,7 +62,7 @@ class DriftRepairs:
             undo = partial(services.store.repairs.undo, granted, self._limits, now)
             retry_transaction(undo, wait=services.wait)
             return
-        send_messages(services.bus, started.outgoing_messages, services.settings)
+        send_messages(self._bus, started.outgoing_messages, services.settings)
         for each in granted:
             LOG.info(
                 "repair started: stack=%(stack)s resource=%(resource)s status=%(status)s",
@@ -72,7 +74,7 @@ class DriftRepairs:
             )
 
     def _start(self, granted: Sequence[RepairCandidate], now: datetime) -> StartedTraversal | None:
-        services, log = self._services, EventLog()
+        services, log = self._services, EventLog(self._services.errors)
         context = TraversalContext(now, services.ids, services.settings, report=log.add)
         watch, stack_id = services.store.watch, granted[0].stack_id
         stack_policy = watch.get_stack_policy(stack_id)

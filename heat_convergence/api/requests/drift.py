@@ -6,19 +6,18 @@ Called by the controllers that take them.  Raises ``HTTPBadRequest``.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from heat_convergence.common import errors
-from heat_convergence.convergence.drift.observation import StackDriftControl
+from heat_convergence.convergence.drift.observation import ControlValues
 from heat_convergence.template.environment.drift_policies import parse_policy
 
 Json = Any
 _KEYS = frozenset({"policy", "paused"})
 
 
-def parse_control(body: Mapping[str, Json], before: StackDriftControl) -> StackDriftControl:
-    """Return what a body sets for the drift of a stack; what it does not name stays.
+def parse_control(body: Mapping[str, Json]) -> ControlValues:
+    """Return what a body sets for the drift of a stack.
 
     Raises:
         HTTPBadRequest: the body has an unknown key or value, or sets nothing.
@@ -28,14 +27,15 @@ def parse_control(body: Mapping[str, Json], before: StackDriftControl) -> StackD
         raise errors.HTTPBadRequest(f'The drift policy has an unknown key: "{unknown[0]}".')
     if not body:
         raise errors.HTTPBadRequest('The body must have "policy" or "paused".')
+    values: ControlValues = {}
     if "policy" in body:
         word = body["policy"]
-        before = replace(before, policy=None if word is None else parse_policy(word, "policy"))
+        values["policy"] = None if word is None else parse_policy(word, "policy")
     if "paused" in body:
         if not isinstance(body["paused"], bool):
             raise errors.HTTPBadRequest('"paused" must be true or false.')
-        before = replace(before, paused=body["paused"])
-    return before
+        values["paused"] = body["paused"]
+    return values
 
 
 def parse_confirmation(body: Mapping[str, Json]) -> frozenset[str]:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, TypedDict
 
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.stack import Stack
@@ -121,6 +121,13 @@ class StackDriftControl:
     stack_id: str
     policy: DriftPolicy | None = None
     paused: bool = False
+
+
+class ControlValues(TypedDict, total=False):
+    """The fields of a ``StackDriftControl`` that a user changes; the others stay."""
+
+    policy: DriftPolicy | None
+    paused: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from datetime import datetime
-from typing import Protocol
+from typing import Protocol, Unpack
 
 from heat_convergence.convergence.drift.observation import (
+    ControlValues,
     MassLossBreaker,
     StackDriftControl,
     WatchedResources,
@@ -59,14 +60,14 @@ class WatchRepository(Protocol):
     def get_stack_policy(self, stack_id: str) -> DriftPolicy | None:
         """Return the policy that a user has set for the stack, else for its root."""
 
-    def set_control(self, control: StackDriftControl) -> None:
-        """Store what a user sets for the drift of a stack."""
+    def change_control(self, stack_id: str, **values: Unpack[ControlValues]) -> StackDriftControl:
+        """Change what users have set for the drift of a stack; return all of it."""
 
     def list_breakers(self, project_id: str) -> list[MassLossBreaker]:
         """Return the breakers of a project, by type and region."""
 
     def confirm_breakers(self, project_id: str, ids: Collection[str]) -> int:
-        """Mark breakers of a project confirmed; return how many of the ids exist."""
+        """Mark breakers of a project confirmed, all or none; return how many of the ids exist."""
 
     def record(self, group: WatchGroup, result: WatchResult) -> int:
         """Record what a read has found, and the group's times and reason.

@@ -46,10 +46,11 @@ def delete(connection: Connection, ids: Sequence[str]) -> None:
 
 
 def confirm(connection: Connection, project_id: str, ids: Collection[str]) -> int:
-    """Mark a project's breakers confirmed; return how many of the ids exist."""
+    """Mark a project's breakers confirmed, all or none; return how many of the ids exist."""
     of_project = sa.and_(t.c.project_id == project_id, t.c.id.in_(sorted(ids)))
     found = list(connection.scalars(sa.select(t.c.id).where(of_project)))
-    connection.execute(t.update().where(of_project).values(confirmed=True))
+    if len(found) == len(ids):
+        connection.execute(t.update().where(of_project).values(confirmed=True))
     return len(found)
 
 

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from heat_convergence.convergence.drift.observation import StackDriftControl
+from heat_convergence.convergence.drift.observation import ControlValues, StackDriftControl
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.db.index_hints import safe_delete
 from heat_convergence.db.statements.readable_rows import check_row, read_each
+from heat_convergence.db.tables import stack
 from heat_convergence.db.tables import stack_drift as t
 from heat_convergence.template.environment.drift_policies import DriftPolicy
 
 _FIELDS = tuple(field.name for field in fields(StackDriftControl))
 _COLUMNS = tuple(t.c[name] for name in _FIELDS)
+_LOCK = (
+    sa.select(stack.c.id)
+    .where(stack.c.id == sa.bindparam("locked"))
+    .with_for_update(key_share=True)
+)
 _CHUNK = 500  # few enough for the database to look rows up by key
 
 
@@ -45,10 +51,21 @@ def get_policies(connection: Connection, stacks: Iterable[Stack]) -> Mapping[str
     return found
 
 
-def replace_control(connection: Connection, control: StackDriftControl) -> None:
-    """Store what is set for a stack in place of what was set before."""
-    connection.execute(safe_delete(t).where(t.c.stack_id == control.stack_id))
-    connection.execute(t.insert(), {name: getattr(control, name) for name in _FIELDS})
+def get_control(connection: Connection, stack_id: str) -> StackDriftControl:
+    """Return what is set for a stack."""
+    found = list_controls(connection, [stack_id])
+    return found.get(stack_id, StackDriftControl(stack_id=stack_id))
+
+
+def change_control(
+    connection: Connection, stack_id: str, values: ControlValues
+) -> StackDriftControl:
+    """Change what is set for a stack, one caller at a time; return all of it."""
+    connection.execute(_LOCK, {"locked": stack_id})
+    changed = replace(get_control(connection, stack_id), **values)
+    connection.execute(safe_delete(t).where(t.c.stack_id == stack_id))
+    connection.execute(t.insert(), {name: getattr(changed, name) for name in _FIELDS})
+    return changed
 
 
 def _from_row(row: sa.Row[tuple[object, ...]]) -> StackDriftControl:

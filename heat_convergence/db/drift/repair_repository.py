@@ -166,8 +166,11 @@ def _list(connection: Connection, condition: sa.ColumnElement[bool]) -> list[Res
 
 
 def _replace(connection: Connection, repairs: Sequence[ResourceRepair]) -> None:
+    by_stack: dict[str, list[str]] = {}
     for repair in repairs:
-        key = sa.and_(t.c.stack_id == repair.stack_id, t.c.resource_name == repair.resource_name)
+        by_stack.setdefault(repair.stack_id, []).append(repair.resource_name)
+    for stack_id, names in sorted(by_stack.items()):
+        key = sa.and_(t.c.stack_id == stack_id, t.c.resource_name.in_(sorted(names)))
         connection.execute(safe_delete(t).where(key))
     if repairs:
         connection.execute(t.insert(), [_values(repair) for repair in repairs])

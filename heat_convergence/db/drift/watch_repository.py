@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import fields
 from datetime import datetime
-from typing import Any
+from typing import Any, Unpack
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from heat_convergence.convergence.drift.observation import (
+    ControlValues,
     MassLossBreaker,
     ResourceObservation,
     StackDriftControl,
@@ -172,8 +173,7 @@ class SqlWatchRepository(WatchRepository):
     def get_control(self, stack_id: str) -> StackDriftControl:
         """Return what users have set for the drift of a stack."""
         with self._database.read() as connection:
-            found = control_rows.list_controls(connection, [stack_id])
-        return found.get(stack_id, StackDriftControl(stack_id=stack_id))
+            return control_rows.get_control(connection, stack_id)
 
     def get_stack_policy(self, stack_id: str) -> DriftPolicy | None:
         """Return the policy that a user has set for the stack, else for its root."""
@@ -181,10 +181,10 @@ class SqlWatchRepository(WatchRepository):
             stacks = _get_stacks(connection, [stack_id])
             return control_rows.get_policies(connection, stacks.values()).get(stack_id)
 
-    def set_control(self, control: StackDriftControl) -> None:
-        """Store what a user sets for the drift of a stack."""
+    def change_control(self, stack_id: str, **values: Unpack[ControlValues]) -> StackDriftControl:
+        """Change what users have set for the drift of a stack; return all of it."""
         with self._database.write() as connection:
-            control_rows.replace_control(connection, control)
+            return control_rows.change_control(connection, stack_id, values)
 
     def list_breakers(self, project_id: str) -> list[MassLossBreaker]:
         """Return the breakers of a project, by type and region."""
@@ -192,7 +192,7 @@ class SqlWatchRepository(WatchRepository):
             return breaker_rows.list_by_project(connection, project_id)
 
     def confirm_breakers(self, project_id: str, ids: Collection[str]) -> int:
-        """Mark breakers of a project confirmed; return how many of the ids exist."""
+        """Mark breakers of a project confirmed, all or none; return how many of the ids exist."""
         with self._database.write() as connection:
             return breaker_rows.confirm(connection, project_id, ids)
 

@@ -7,7 +7,6 @@ import pytest
 from heat_convergence.convergence.drift.observation import (
     DriftStatus,
     ResourceObservation,
-    StackDriftControl,
     WatchGroup,
     WatchResult,
 )
@@ -128,9 +127,9 @@ def test_nested_stack_of_a_root_in_progress_has_no_candidates(drifted):
 def test_paused_stack_has_no_candidates(drifted, paused):
     drifted.stack(stack_row("stack-9", status=Status.COMPLETE))
     change_stack(drifted, owner_id="stack-9", root_id="stack-9")
-    drifted.store.watch.set_control(StackDriftControl(stack_id=paused, paused=True))
+    drifted.store.watch.change_control(paused, paused=True)
     assert names(drifted) == []
-    drifted.store.watch.set_control(StackDriftControl(stack_id=paused))
+    drifted.store.watch.change_control(paused, paused=False)
     assert names(drifted) == ["a"]
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 
+from heat_convergence.common.transactions import retry_transaction
 from heat_convergence.convergence.drift.observation import (
     DriftStatus,
     MassLossBreaker,
@@ -173,15 +176,27 @@ def test_what_is_left_of_deleted_resources_is_obsolete(seeder):
     assert watch.get_next_time() is None
 
 
-def test_policy_of_a_stack_is_stored_and_replaced(seeder):
+def test_change_of_a_control_keeps_what_it_does_not_name(seeder):
     watch = seeder.store.watch
-    assert watch.get_control("stack-1") == StackDriftControl(stack_id="stack-1")
-    for control in (
-        StackDriftControl(stack_id="stack-1", policy=DriftPolicy.REPAIR, paused=True),
-        StackDriftControl(stack_id="stack-1"),
-    ):
-        watch.set_control(control)
-        assert watch.get_control("stack-1") == control
+    expected = StackDriftControl(stack_id="stack-1")
+    assert watch.get_control("stack-1") == expected
+    for values in ({"policy": DriftPolicy.REPAIR}, {"paused": True}, {"policy": None}):
+        expected = replace(expected, **values)
+        assert watch.change_control("stack-1", **values) == expected
+        assert watch.get_control("stack-1") == expected
+
+
+def test_parallel_changes_of_a_control_are_all_kept(seeder):
+    watch = seeder.store.watch
+
+    def change(values):
+        retry_transaction(partial(watch.change_control, "stack-1", **values), wait=lambda _s: None)
+
+    with ThreadPoolExecutor(2) as pool:
+        for policy, paused in ((DriftPolicy.REPAIR, True), (DriftPolicy.IGNORE, False)) * 10:
+            list(pool.map(change, ({"policy": policy}, {"paused": paused})))
+            expected = StackDriftControl(stack_id="stack-1", policy=policy, paused=paused)
+            assert watch.get_control("stack-1") == expected
 
 
 def test_policy_of_the_stack_counts_before_that_of_its_root(seeder):
@@ -192,8 +207,8 @@ def test_policy_of_the_stack_counts_before_that_of_its_root(seeder):
         resource_row("b", **COMPLETE | {"stack_id": "stack-3"}),
     )
     watch = seeder.store.watch
-    watch.set_control(StackDriftControl(stack_id="stack-9", policy=DriftPolicy.REPAIR))
-    watch.set_control(StackDriftControl(stack_id="stack-3", policy=DriftPolicy.IGNORE))
+    watch.change_control("stack-9", policy=DriftPolicy.REPAIR)
+    watch.change_control("stack-3", policy=DriftPolicy.IGNORE)
     found = watch.list_watched("project-1", (TYPE,))
     policies = {each.row.id: each.stack_policy for each in found.resources}
     assert policies == {"a": DriftPolicy.REPAIR, "b": DriftPolicy.IGNORE}
@@ -214,6 +229,8 @@ def test_breakers_are_stored_confirmed_and_closed(seeder):
     assert watch.list_breakers("project-1") == [other, first]
     assert watch.list_watched("project-1", (TYPE,)).breakers == (first,)
     assert watch.confirm_breakers("project-1", ["b", "d", "e"]) == 1
+    assert watch.list_breakers("project-1") == [other, first]
+    assert watch.confirm_breakers("project-1", ["b"]) == 1
     assert watch.list_breakers("project-2") == [foreign]
     # The read that stores new numbers has not seen the confirmation.
     watch.record(group(), WatchResult(open_breakers=(replace(first, lost=11, total=21),)))

@@ -65,10 +65,9 @@ class DriftController(Controller):
     def update_policy(self, request: ApiRequest, stack_name: str, stack_id: str) -> webob.Response:
         """Set the drift policy of a stack, pause its repairs, or let them go on."""
         stack = self._get_stack(request, stack_name, stack_id)
-        watch = self.services.store.watch
-        control = parse_control(request.require_json_object(), watch.get_control(stack.id))
-        retry_transaction(
-            partial(watch.set_control, control),
+        values = parse_control(request.require_json_object())
+        control = retry_transaction(
+            partial(self.services.store.watch.change_control, stack.id, **values),
             wait=self.services.wait,
             tries=self.options.transaction_tries,
         )

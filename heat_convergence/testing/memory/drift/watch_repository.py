@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 from datetime import datetime
+from typing import Unpack
 
 from heat_convergence.convergence.drift.observation import (
+    ControlValues,
     MassLossBreaker,
     ResourceObservation,
     StackDriftControl,
@@ -124,10 +126,12 @@ class MemoryWatchRepository(WatchRepository):
         stack = self._session.tables.stacks.get(stack_id)
         return None if stack is None else self._stack_policy(stack)
 
-    def set_control(self, control: StackDriftControl) -> None:
-        """Store what a user sets for the drift of a stack."""
+    def change_control(self, stack_id: str, **values: Unpack[ControlValues]) -> StackDriftControl:
+        """Change what users have set for the drift of a stack; return all of it."""
         with self._session.transaction():
-            self._session.tables.drift_controls[control.stack_id] = control
+            changed = replace(self.get_control(stack_id), **values)
+            self._session.tables.drift_controls[stack_id] = changed
+        return changed
 
     def _stack_policy(self, stack: Stack) -> DriftPolicy | None:
         return self.get_control(stack.id).policy or self.get_control(stack.tree_id).policy
@@ -141,10 +145,10 @@ class MemoryWatchRepository(WatchRepository):
         )
 
     def confirm_breakers(self, project_id: str, ids: Collection[str]) -> int:
-        """Mark breakers of a project confirmed; return how many of the ids exist."""
+        """Mark breakers of a project confirmed, all or none; return how many of the ids exist."""
         with self._session.transaction():
             found = [each for each in self.list_breakers(project_id) if each.id in ids]
-            for each in found:
+            for each in found if len(found) == len(ids) else ():
                 self._session.tables.drift_breakers[each.id] = replace(each, confirmed=True)
         return len(found)
 
