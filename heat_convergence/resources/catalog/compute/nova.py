@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
 
 from openstack.compute.v2 import aggregate, flavor, keypair, quota_set, server, server_group
 
+from heat_convergence.resources.catalog.catalog_rows import make_rest_resource, make_spec
 from heat_convergence.resources.catalog.catalog_service import CatalogService
 from heat_convergence.resources.catalog.networking.neutron_resources import FLOATING_IP
 from heat_convergence.resources.driver.rest_resources import (
     BulkRead,
     OwnershipMarkField,
-    RestResource,
     by_entity,
 )
 from heat_convergence.resources.driver.type_spec import (
     ArgumentMapping,
     StatusMapping,
-    TypeSpec,
     omit_arguments,
     rename_arguments,
 )
@@ -48,9 +47,7 @@ SERVER_STATUS = StatusMapping(
 )
 
 
-def _nova(entity: str, resource: type[Any], **fields: Any) -> RestResource:
-    return RestResource(entity=f"nova.{entity}", service="compute", sdk_class=resource, **fields)
-
+_nova = partial(make_rest_resource, "Nova", "compute")
 
 REST_RESOURCES = by_entity(
     _nova(
@@ -90,20 +87,15 @@ REST_RESOURCES = by_entity(
 )
 
 
-def _spec(name: str, entity: str, **fields: Any) -> TypeSpec:
-    return _type_spec(name, REST_RESOURCES[f"nova.{entity}"], **fields)
-
-
-def _type_spec(name: str, rest_resource: RestResource, **fields: Any) -> TypeSpec:
-    return TypeSpec(
-        name=f"OS::Nova::{name}",
-        schema_file="nova",
-        service=rest_resource.entity.partition(".")[0],
-        rest_resource=rest_resource,
-        test_environment=TESTED_RELEASE,
-        **fields,
-    )
-
+_spec = partial(make_spec, "Nova", REST_RESOURCES, test_environment=TESTED_RELEASE)
+_floating_ip_spec = partial(
+    make_spec,
+    "Nova",
+    {"nova.floatingip": FLOATING_IP},
+    service="neutron",
+    has_name=False,
+    test_environment=TESTED_RELEASE,
+)
 
 TYPE_SPECS = (
     _spec(
@@ -167,14 +159,13 @@ TYPE_SPECS = (
     ),
     _spec("HostAggregate", "aggregate", subresources=(AGGREGATE_HOSTS, AGGREGATE_METADATA)),
     _spec("Quota", "quota", has_name=False),
-    _type_spec(
+    _floating_ip_spec(
         "FloatingIP",
-        FLOATING_IP,
+        "floatingip",
         arguments={"pool": ArgumentMapping("floating_network_id", "neutron.network")},
         attribute_paths={"ip": "floating_ip_address"},
-        has_name=False,
     ),
-    _type_spec("FloatingIPAssociation", FLOATING_IP, has_name=False),
+    _floating_ip_spec("FloatingIPAssociation", "floatingip"),
 )
 
 NOVA = CatalogService(

@@ -2,53 +2,41 @@
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
 
 from openstack.dns.v2 import recordset, zone
 
+from heat_convergence.resources.catalog.catalog_rows import make_rest_resource, make_spec
 from heat_convergence.resources.catalog.catalog_service import CatalogService
 from heat_convergence.resources.driver.rest_resources import (
     OwnershipMarkField,
-    RestResource,
     by_entity,
 )
 from heat_convergence.resources.driver.type_spec import (
     StatusMapping,
-    TypeSpec,
     omit_arguments,
     rename_arguments,
 )
 from heat_convergence.resources.openstack.designate.zones import RecordSet, Zone
 
-REST_RESOURCES = by_entity(
-    RestResource(
-        entity="designate.zone",
-        service="dns",
-        sdk_class=zone.Zone,
-        ownership_mark_field=OwnershipMarkField.DESCRIPTION,
-    ),
-    RestResource(
-        entity="designate.recordset",
-        service="dns",
-        sdk_class=recordset.Recordset,
-        ownership_mark_field=OwnershipMarkField.DESCRIPTION,
-    ),
+_rest_resource = partial(
+    make_rest_resource, "Designate", "dns", ownership_mark_field=OwnershipMarkField.DESCRIPTION
 )
 
+REST_RESOURCES = by_entity(
+    _rest_resource("zone", zone.Zone),
+    _rest_resource("recordset", recordset.Recordset),
+)
 
-def _spec(name: str, entity: str, **fields: Any) -> TypeSpec:
-    """Return the spec of a type whose name is not the physical name as it is."""
-    return TypeSpec(
-        name=f"OS::Designate::{name}",
-        schema_file="designate",
-        service="designate",
-        rest_resource=REST_RESOURCES[f"designate.{entity}"],
-        status_mapping=StatusMapping(busy=frozenset({"pending"})),
-        deletes_asynchronously=True,
-        has_name=False,
-        **fields,
-    )
-
+# A zone's name is not the physical name as it is.
+_spec = partial(
+    make_spec,
+    "Designate",
+    REST_RESOURCES,
+    status_mapping=StatusMapping(busy=frozenset({"pending"})),
+    deletes_asynchronously=True,
+    has_name=False,
+)
 
 TYPE_SPECS = (
     _spec("Zone", "zone", arguments=rename_arguments(primaries="masters")),

@@ -6,7 +6,7 @@ paging and filters come from openstacksdk and the API reference of Neutron.
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
 
 from openstack.network.v2 import (
     address_scope,
@@ -45,6 +45,7 @@ from openstack.network.v2 import (
     vpn_service,
 )
 
+from heat_convergence.resources.catalog.catalog_rows import make_rest_resource, make_spec
 from heat_convergence.resources.catalog.missing_sdk_resources import (
     Firewall,
     L2Gateway,
@@ -54,35 +55,24 @@ from heat_convergence.resources.catalog.missing_sdk_resources import (
 from heat_convergence.resources.driver.rest_resources import (
     BulkRead,
     OwnershipMarkField,
-    RestResource,
     by_entity,
 )
-from heat_convergence.resources.driver.type_spec import StatusMapping, TypeSpec
+from heat_convergence.resources.driver.type_spec import StatusMapping
 
 NETWORK_STATUS = StatusMapping(busy=frozenset({"build", "pending_create", "pending_update"}))
 
 
-def _neutron(entity: str, resource: type[Any], **fields: Any) -> RestResource:
-    """Return an entity of Neutron whose lists filter by id, name and description."""
-    options = {
-        "bulk_read": BulkRead.BY_IDS,
-        "ownership_mark_field": OwnershipMarkField.DESCRIPTION,
-        "mark_filterable": True,
-        **fields,
-    }
-    return RestResource(
-        entity=f"neutron.{entity}", service="network", sdk_class=resource, **options
-    )
-
-
-def _neutron_without_description(entity: str, resource: type[Any], **fields: Any) -> RestResource:
-    """Return an entity of Neutron that has a name but no description."""
-    return _neutron(entity, resource, ownership_mark_field=OwnershipMarkField.NAME, **fields)
-
-
-def _neutron_without_name(entity: str, resource: type[Any], **fields: Any) -> RestResource:
-    return _neutron(entity, resource, name_key=None, **fields)
-
+# Lists filter by id, name and description.
+_neutron = partial(
+    make_rest_resource,
+    "Neutron",
+    "network",
+    bulk_read=BulkRead.BY_IDS,
+    ownership_mark_field=OwnershipMarkField.DESCRIPTION,
+    mark_filterable=True,
+)
+_neutron_without_description = partial(_neutron, ownership_mark_field=OwnershipMarkField.NAME)
+_neutron_without_name = partial(_neutron, name_key=None)
 
 REST_RESOURCES = by_entity(
     _neutron("network", network.Network),
@@ -156,19 +146,4 @@ REST_RESOURCES = by_entity(
 )
 FLOATING_IP = REST_RESOURCES["neutron.floatingip"]
 
-
-def neutron_spec(name: str, entity: str, **fields: Any) -> TypeSpec:
-    """Return the spec of a type whose objects are those of an entity of Neutron.
-
-    Args:
-        name: The type's name without its prefix.
-        entity: The entity's name without its prefix.
-        **fields: The other fields of the spec.
-    """
-    return TypeSpec(
-        name=f"OS::Neutron::{name}",
-        schema_file="neutron",
-        service="neutron",
-        rest_resource=REST_RESOURCES[f"neutron.{entity}"],
-        **fields,
-    )
+neutron_spec = partial(make_spec, "Neutron", REST_RESOURCES)

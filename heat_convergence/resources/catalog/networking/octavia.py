@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
 
 from openstack.load_balancer.v2 import (
     availability_zone,
@@ -19,16 +19,15 @@ from openstack.load_balancer.v2 import (
     quota,
 )
 
+from heat_convergence.resources.catalog.catalog_rows import make_rest_resource, make_spec
 from heat_convergence.resources.catalog.catalog_service import CatalogService
 from heat_convergence.resources.driver.rest_resources import (
     OwnershipMarkField,
-    RestResource,
     by_entity,
 )
 from heat_convergence.resources.driver.type_spec import (
     ArgumentMapping,
     StatusMapping,
-    TypeSpec,
     omit_arguments,
 )
 from heat_convergence.resources.openstack.octavia.l7_policies import L7Policy
@@ -41,17 +40,14 @@ PROVISIONING_STATUS = StatusMapping(
 )
 
 
-def _rest_resource(entity: str, resource: type[Any], **fields: Any) -> RestResource:
-    """Return an entity whose lists filter by id, name and description."""
-    options = {
-        "ownership_mark_field": OwnershipMarkField.DESCRIPTION,
-        "mark_filterable": True,
-        **fields,
-    }
-    return RestResource(
-        entity=f"octavia.{entity}", service="load_balancer", sdk_class=resource, **options
-    )
-
+# Lists filter by id, name and description.
+_rest_resource = partial(
+    make_rest_resource,
+    "Octavia",
+    "load_balancer",
+    ownership_mark_field=OwnershipMarkField.DESCRIPTION,
+    mark_filterable=True,
+)
 
 REST_RESOURCES = by_entity(
     _rest_resource("loadbalancer", load_balancer.LoadBalancer, entity_label="loadbalancer"),
@@ -87,22 +83,9 @@ _LOAD_BALANCER = {"loadbalancer": ArgumentMapping("loadbalancer_id", "octavia.lo
 _LISTENER = {"listener": ArgumentMapping("listener_id", "octavia.listener")}
 
 
-def _spec(name: str, entity: str, **fields: Any) -> TypeSpec:
-    return TypeSpec(
-        name=f"OS::Octavia::{name}",
-        schema_file="octavia",
-        service="octavia",
-        rest_resource=REST_RESOURCES[f"octavia.{entity}"],
-        **fields,
-    )
-
-
-def _provisioned(name: str, entity: str, **fields: Any) -> TypeSpec:
-    """Return the spec of a type that Octavia creates, updates and deletes asynchronously."""
-    return _spec(
-        name, entity, status_mapping=PROVISIONING_STATUS, deletes_asynchronously=True, **fields
-    )
-
+_spec = partial(make_spec, "Octavia", REST_RESOURCES)
+# Octavia creates, updates and deletes these asynchronously.
+_provisioned = partial(_spec, status_mapping=PROVISIONING_STATUS, deletes_asynchronously=True)
 
 TYPE_SPECS = (
     _provisioned(

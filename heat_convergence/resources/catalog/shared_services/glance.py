@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from openstack.image.v2 import image
 
+from heat_convergence.resources.catalog.catalog_rows import make_rest_resource, make_spec
 from heat_convergence.resources.catalog.catalog_service import CatalogService
 from heat_convergence.resources.driver.rest_resources import (
     OwnershipMarkField,
-    RestResource,
     by_entity,
 )
-from heat_convergence.resources.driver.type_spec import StatusMapping, TypeSpec, omit_arguments
+from heat_convergence.resources.driver.type_spec import StatusMapping, omit_arguments
 from heat_convergence.resources.openstack.glance.images import WebImage
 from heat_convergence.resources.openstack.glance.subresources import IMAGE_MEMBERS
 
@@ -21,20 +21,21 @@ IMAGE_STATUS = StatusMapping(
 )
 
 REST_RESOURCES = by_entity(
-    RestResource(
-        entity="glance.image",
-        service="image",
-        sdk_class=image.Image,
+    make_rest_resource(
+        "Glance",
+        "image",
+        "image",
+        image.Image,
         ownership_mark_field=OwnershipMarkField.NAME,
     ),
 )
 
 TYPE_SPECS = (
-    TypeSpec(
-        name="OS::Glance::WebImage",
-        schema_file="glance",
-        service="glance",
-        rest_resource=REST_RESOURCES["glance.image"],
+    make_spec(
+        "Glance",
+        REST_RESOURCES,
+        "WebImage",
+        "image",
         arguments=omit_arguments("location", "extra_properties", "active"),
         status_mapping=IMAGE_STATUS,
         subresources=(IMAGE_MEMBERS,),

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
 
 from openstack.identity.v3 import domain, endpoint, group, project, region, role, service, user
 
+from heat_convergence.resources.catalog.catalog_rows import make_rest_resource, make_spec
 from heat_convergence.resources.catalog.catalog_service import CatalogService
 from heat_convergence.resources.driver.rest_resources import (
     OwnershipMarkField,
-    RestResource,
     by_entity,
 )
-from heat_convergence.resources.driver.type_spec import ArgumentMapping, TypeSpec
+from heat_convergence.resources.driver.type_spec import ArgumentMapping
 from heat_convergence.resources.openstack.keystone.regions import KeystoneRegion
 from heat_convergence.resources.openstack.keystone.role_assignments import (
     GroupRoleAssignment,
@@ -29,11 +29,7 @@ TESTED_RELEASE = "Keystone 30"
 _DOMAIN = {"domain": ArgumentMapping("domain_id", "keystone.domain")}
 
 
-def _keystone(entity: str, resource: type[Any], **fields: Any) -> RestResource:
-    return RestResource(
-        entity=f"keystone.{entity}", service="identity", sdk_class=resource, **fields
-    )
-
+_keystone = partial(make_rest_resource, "Keystone", "identity")
 
 REST_RESOURCES = by_entity(
     _keystone("project", project.Project, ownership_mark_field=OwnershipMarkField.DESCRIPTION),
@@ -58,16 +54,7 @@ REST_RESOURCES = by_entity(
 )
 
 
-def _spec(name: str, entity: str, **fields: Any) -> TypeSpec:
-    return TypeSpec(
-        name=f"OS::Keystone::{name}",
-        schema_file="keystone",
-        service="keystone",
-        rest_resource=REST_RESOURCES[f"keystone.{entity}"],
-        test_environment=TESTED_RELEASE,
-        **fields,
-    )
-
+_spec = partial(make_spec, "Keystone", REST_RESOURCES, test_environment=TESTED_RELEASE)
 
 TYPE_SPECS = (
     _spec(

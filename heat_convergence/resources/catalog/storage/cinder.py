@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
 
 from openstack.block_storage.v3 import backup, qos_spec, quota_set, snapshot, volume
 from openstack.block_storage.v3 import type as volume_type
 
+from heat_convergence.resources.catalog.catalog_rows import make_rest_resource, make_spec
 from heat_convergence.resources.catalog.catalog_service import CatalogService
 from heat_convergence.resources.driver.rest_resources import (
     OwnershipMarkField,
-    RestResource,
     by_entity,
 )
 from heat_convergence.resources.driver.type_spec import (
     ArgumentMapping,
     StatusMapping,
-    TypeSpec,
     omit_arguments,
     rename_arguments,
 )
@@ -46,11 +45,7 @@ VOLUME_STATUS = StatusMapping(
 )
 
 
-def _cinder(entity: str, resource: type[Any], **fields: Any) -> RestResource:
-    return RestResource(
-        entity=f"cinder.{entity}", service="block_storage", sdk_class=resource, **fields
-    )
-
+_cinder = partial(make_rest_resource, "Cinder", "block_storage")
 
 REST_RESOURCES = by_entity(
     _cinder(
@@ -85,16 +80,7 @@ REST_RESOURCES = by_entity(
 )
 
 
-def _spec(name: str, entity: str, **fields: Any) -> TypeSpec:
-    return TypeSpec(
-        name=f"OS::Cinder::{name}",
-        schema_file="cinder",
-        service="cinder",
-        rest_resource=REST_RESOURCES[f"cinder.{entity}"],
-        test_environment=TESTED_RELEASE,
-        **fields,
-    )
-
+_spec = partial(make_spec, "Cinder", REST_RESOURCES, test_environment=TESTED_RELEASE)
 
 TYPE_SPECS = (
     _spec(

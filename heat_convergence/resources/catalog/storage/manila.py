@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
 
 from openstack.shared_file_system.v2 import share_network, share_type
 
+from heat_convergence.resources.catalog.catalog_rows import make_rest_resource, make_spec
 from heat_convergence.resources.catalog.catalog_service import CatalogService
 from heat_convergence.resources.catalog.missing_sdk_resources import SecurityServiceResource
 from heat_convergence.resources.driver.rest_resources import (
     OwnershipMarkField,
-    RestResource,
     by_entity,
 )
 from heat_convergence.resources.driver.type_spec import (
     ArgumentMapping,
-    TypeSpec,
     omit_arguments,
     rename_arguments,
 )
@@ -27,16 +26,7 @@ from heat_convergence.resources.openstack.manila.share_networks import (
 )
 from heat_convergence.resources.openstack.subresources import ExtraSpecs
 
-
-def _rest_resource(entity: str, resource: type[Any], **fields: Any) -> RestResource:
-    return RestResource(
-        entity=f"manila.{entity}",
-        service="shared_file_system",
-        sdk_class=resource,
-        microversion="2.13",
-        **fields,
-    )
-
+_rest_resource = partial(make_rest_resource, "Manila", "shared_file_system", microversion="2.13")
 
 REST_RESOURCES = by_entity(
     _rest_resource(
@@ -55,15 +45,7 @@ REST_RESOURCES = by_entity(
 )
 
 
-def _spec(name: str, entity: str, **fields: Any) -> TypeSpec:
-    return TypeSpec(
-        name=f"OS::Manila::{name}",
-        schema_file="manila",
-        service="manila",
-        rest_resource=REST_RESOURCES[f"manila.{entity}"],
-        **fields,
-    )
-
+_spec = partial(make_spec, "Manila", REST_RESOURCES)
 
 TYPE_SPECS = (
     _spec(
