@@ -201,7 +201,7 @@ class NestedStackExecutor:
                 adopted_resources=adopted,
             )
             if job.row.desired.state is DesiredState.PRESENT:
-                quotas.check_tree_size(tx, job.row, self._limits.max_resources, count_before=0)
+                quotas.check_tree_size(tx, job.row, self._limits.max_resources, started.growth)
         return (recorded if outcome.unfinished else _NOTHING_RECORDED), started.outgoing_messages
 
     def _update(
@@ -233,8 +233,6 @@ class NestedStackExecutor:
         prepared: PreparedNestedStack,
         context: TraversalContext,
     ) -> tuple[OutgoingMessage, ...]:
-        limit = self._limits.max_resources
-        count_before = 0 if limit < 0 else tx.tree.count_resources(job.row.identity.root_id)
         tx.contents.put(prepared.contents)
         request = TraversalRequest(
             nested.id,
@@ -246,7 +244,7 @@ class NestedStackExecutor:
             state_source=nested_state_source(job),
         )
         started = traversal.start_traversal(tx, request, context)
-        quotas.check_tree_size(tx, job.row, limit, count_before)
+        quotas.check_tree_size(tx, job.row, self._limits.max_resources, started.growth)
         return started.outgoing_messages
 
     def _decide(self, tx: Transaction, job: Job, nested: Stack) -> Decision:

@@ -20,6 +20,7 @@ from heat_convergence.common.ids import IdFactory
 from heat_convergence.convergence.lifecycle import traversal
 from heat_convergence.convergence.lifecycle.context import TraversalContext
 from heat_convergence.convergence.lifecycle.dispatch import OutgoingMessage
+from heat_convergence.convergence.lifecycle.plan_storage import StartedTraversal
 from heat_convergence.convergence.lifecycle.snapshots.snapshot_completion import (
     get_ancestors_taking_snapshot,
 )
@@ -114,9 +115,6 @@ class GroupScaler:
         size = adjustment.new_size(current, bounds)
         if size == current:
             return None
-        count_before = (
-            0 if self.max_resources < 0 else tx.tree.count_resources(row.identity.root_id)
-        )
         inputs = _ScalingInputs(stack, group.goal_id, row, members, size)
         prepared: PreparedNestedStack = evaluate_outside(
             ("scaling", group.id), inputs, lambda: self._prepare(inputs, context.ids)
@@ -124,9 +122,9 @@ class GroupScaler:
         scaling = _scaling_record(adjustment, bounds, current, size)
         data = {**prepared.data, SCALING_KEY: scaling}
         tx.resources.update_each({row.id: {"data": data, "sensitive": row.desired.sensitive}})
-        messages = self._start(tx, prepared, context)
-        quotas.check_tree_size(tx, row, self.max_resources, count_before)
-        return messages
+        started = self._start(tx, prepared, context)
+        quotas.check_tree_size(tx, row, self.max_resources, started.growth)
+        return started.outgoing_messages
 
     def _prepare(self, inputs: _ScalingInputs, ids: IdFactory) -> PreparedNestedStack:
         """Evaluate the template of the new size; reads in transactions of its own."""
@@ -151,9 +149,9 @@ class GroupScaler:
 
     def _start(
         self, tx: Transaction, prepared: PreparedNestedStack, context: TraversalContext
-    ) -> tuple[OutgoingMessage, ...]:
+    ) -> StartedTraversal:
         tx.contents.put(prepared.contents)
-        started = traversal.start_traversal(
+        return traversal.start_traversal(
             tx,
             traversal.TraversalRequest(
                 stack_id=self.group_id,
@@ -164,7 +162,6 @@ class GroupScaler:
             ),
             context,
         )
-        return started.outgoing_messages
 
     @property
     def _registry(self) -> ResourceTypeRegistry:

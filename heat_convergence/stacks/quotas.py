@@ -74,22 +74,23 @@ def check_stack_count(
         raise _too_many_stacks(limit)
 
 
-def check_tree_size(tx: Transaction, parent: Resource, limit: int, count_before: int) -> None:
+def check_tree_size(tx: Transaction, parent: Resource, limit: int, growth: int) -> None:
     """Check the number of resources of a tree that the transaction has added some to.
 
-    Exact however many stacks of the tree grow: each waits for the others' transactions.
+    Exact however many stacks of the tree grow: each waits for the others' transactions, and
+    counts what they have committed.
 
     Args:
         tx: the transaction, which takes no further lock.
-        parent: the resource of the nested stack that has grown.
+        parent: the resource of the nested stack that the transaction has written.
         limit: of a whole tree; negative for no limit.
-        count_before: number of resources of the tree when the transaction began. A tree
-            that does not grow may be larger than a limit that was lowered.
+        growth: number of resources that the nested stack has more than before. One that does
+            not grow may be in a tree that is larger than a limit that was lowered.
 
     Raises:
         RequestLimitExceeded: the tree has more resources than it may have.
     """
-    if limit < 0 or tx.tree.count_resources(parent.identity.root_id) <= count_before:
+    if limit < 0 or growth <= 0:
         return
     tx.stacks.lock_quotas(parent.identity.project_id)
     count = tx.tree.count_resources(parent.identity.root_id)

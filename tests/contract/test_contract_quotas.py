@@ -88,23 +88,23 @@ def test_tree_has_no_more_resources_than_its_limit(store: Store) -> None:
 
     def grow(number: int) -> None:
         with store.transaction() as tx:
-            before = tx.tree.count_resources("stack-1")
             add_resource(tx, f"r{number}")
-            quotas.check_tree_size(tx, parent, LIMIT, before)
+            quotas.check_tree_size(tx, parent, LIMIT, growth=1)
 
     assert run_parallel(grow) == (LIMIT - 1, REQUESTS - LIMIT + 1)
     with store.transaction() as tx:
         assert tx.tree.count_resources("stack-1") == LIMIT
 
 
-def test_tree_that_does_not_grow_may_exceed_a_lowered_limit(store: Store) -> None:
+@pytest.mark.parametrize("growth", [0, -1])
+def test_tree_that_does_not_grow_may_exceed_a_lowered_limit(store: Store, growth: int) -> None:
     parent = resource_row("parent", root_id="stack-1")
     with store.transaction() as tx:
         tx.stacks.insert(stack_row())
         tx.resources.insert([parent])
-        quotas.check_tree_size(tx, parent, limit=0, count_before=1)
+        quotas.check_tree_size(tx, parent, limit=0, growth=growth)
         with pytest.raises(RequestLimitExceeded, match="1, 0 are allowed"):
-            quotas.check_tree_size(tx, parent, limit=0, count_before=0)
+            quotas.check_tree_size(tx, parent, limit=0, growth=1)
 
 
 def test_project_has_no_more_software_configs_than_its_limit(database: Database) -> None:

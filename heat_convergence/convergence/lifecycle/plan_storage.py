@@ -41,10 +41,14 @@ class StartedTraversal:
     """A traversal that has started, and the messages to send after the commit.
 
     The messages name its own leaves, or those of other stacks of its project.
+
+    Attributes:
+        growth: the number of resources that the stack wants present, less that of before.
     """
 
     stack: Stack
     outgoing_messages: tuple[OutgoingMessage, ...] = ()
+    growth: int = 0
 
     @property
     def own_job_ids(self) -> tuple[str, ...]:

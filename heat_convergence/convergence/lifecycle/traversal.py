@@ -22,7 +22,7 @@ from heat_convergence.convergence.lifecycle.snapshots import snapshot_completion
 from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.goal import Goal
 from heat_convergence.convergence.model.goal_storage import deduplicate
-from heat_convergence.convergence.model.job import JobState, Verb
+from heat_convergence.convergence.model.job import DesiredState, JobState, Verb
 from heat_convergence.convergence.model.json_value import Json
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.resource_columns import with_columns
@@ -120,7 +120,7 @@ def create_stack(
     plan = plan_goal((), desired_resources, _plan_context(stack, context))
     if adopted_resources is not None:
         plan = replace(plan, added=tuple(_adopting(row, adopted_resources) for row in plan.added))
-    return store_plan(tx, stack, plan, context)
+    return replace(store_plan(tx, stack, plan, context), growth=len(desired_resources))
 
 
 def start_traversal(
@@ -152,7 +152,16 @@ def start_traversal(
     _save_stack(tx, stack, request.stack_values)
     tx.resources.set_versions(stack.id, stack.version)
     started = store_plan(tx, stack, plan, context, rows)
-    return replace(started, outgoing_messages=(*messages, *started.outgoing_messages))
+    messages = (*messages, *started.outgoing_messages)
+    return replace(started, outgoing_messages=messages, growth=_growth(rows, request))
+
+
+def _growth(rows: Sequence[Resource], request: TraversalRequest) -> int:
+    """Return how many resources more than before the stack wants present."""
+    if request.goal is None:
+        return 0
+    before = sum(row.desired.state is DesiredState.PRESENT for row in rows)
+    return len(request.desired_resources) - before
 
 
 def _rollback_goal(before: Stack, action: Action) -> str | None:

@@ -1,0 +1,239 @@
+"""Limits on trees of nested stacks: exact, however many workers and signals let a tree grow.
+
+The jobs of fifty nested stacks run in the threads of several engines, and signals come at once
+for many groups, on each database. None may wait for another in a circle.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from threading import Barrier
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+from webob import Request
+
+from heat_convergence.api.app import build_app
+from heat_convergence.api.services import ApiOptions
+from heat_convergence.common.errors import RequestLimitExceeded
+from heat_convergence.convergence.model.job import DesiredState
+from heat_convergence.convergence.model.resource import Resource
+from heat_convergence.convergence.ports.store import Transaction
+from heat_convergence.db.tables import metadata, resource, stack
+from heat_convergence.stacks import quotas
+from tests.conftest import MARIADB, POSTGRESQL, fresh_database
+from tests.functional.harness import LocalService
+from tests.functional.project_client import ProjectClient, hot_template, resource_definition
+
+Json = Any
+THREADS, STACKS, GROUPS, SIGNALS = 10, 50, 10, 50
+CHILD, GRANDCHILD = "file:///t/child.yaml", "file:///t/grandchild.yaml"
+NO_LIMIT = -1
+
+
+@pytest.fixture(scope="module")
+def servers() -> Iterator[Callable[[str], str]]:
+    """Yield a function that returns the URL of a database of its own on a server."""
+    kept: dict[str, tuple[Iterator[str], str]] = {}
+
+    def url_of(name: str) -> str:
+        if name not in kept:
+            server = {"MariaDB": MARIADB, "PostgreSQL": POSTGRESQL}[name]
+            database = fresh_database(server, name)
+            kept[name] = database, next(database)
+        return kept[name][1]
+
+    yield url_of
+    for database, _url in kept.values():
+        next(database, None)
+
+
+@pytest.fixture(params=["SQLite", "MariaDB", "PostgreSQL"])
+def heat(
+    request: pytest.FixtureRequest, tmp_path: Any, servers: Callable[[str], str]
+) -> Iterator[ProjectClient]:
+    sqlite = request.param == "SQLite"
+    url = f"sqlite:///{tmp_path}/hc.sqlite" if sqlite else servers(request.param)
+    service = LocalService(url, ApiOptions(max_resources_per_stack=NO_LIMIT))
+    with service.database.write() as connection:
+        for table in reversed(metadata.sorted_tables):
+            connection.execute(table.delete())
+    service.use_settings(batch_size=1, jobs_on_bus=STACKS, jobs_in_flight=STACKS)
+    yield ProjectClient(service)
+    service.close()
+
+
+@pytest.fixture(autouse=True)
+def no_conflicts(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
+    """Fail if a transaction was a victim of a deadlock, even if it was repeated."""
+    with caplog.at_level(logging.INFO):
+        yield
+    assert "transaction retried after a conflict" not in caplog.text
+
+
+def use_limits(heat: ProjectClient, **limits: int) -> None:
+    """Give the engines and later requests limits that the stack's creation had not."""
+    service = heat.service
+    service.services = replace(
+        service.services, options=replace(service.services.options, **limits)
+    )
+
+
+def files(**templates: Json) -> dict[str, str]:
+    return {name: json.dumps(each) for name, each in templates.items()}
+
+
+def create_parents(heat: ProjectClient, child: Json, **others: Json) -> str:
+    """Create a stack with fifty nested stacks, none of which has started."""
+    template = hot_template({f"n{number}": {"type": CHILD} for number in range(STACKS)})
+    texts = files(**{CHILD: child, **others})
+    return heat.create("s", template, files=texts, hold=True)
+
+
+def run_jobs_in_parallel(heat: ProjectClient) -> None:
+    """Let engines of several workers do all jobs that wait, many at once."""
+    service = heat.service
+    engines = [service.build_daemons()[0] for _ in range(THREADS)]
+    messages = [each for each in service.bus.pending if each.method == "converge"]
+    service.bus.pending.clear()
+
+    def converge(number: int) -> None:
+        for message in messages[number::THREADS]:
+            engines[number].converge(message.stack_id, message.version, message.resource_ids)
+
+    in_parallel(range(THREADS), converge)
+
+
+def in_parallel(items: Sequence[Any], work: Callable[[Any], None]) -> None:
+    together = Barrier(min(THREADS, len(items)))
+
+    def begin(item: Any) -> None:
+        together.wait(30)
+        work(item)
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        list(pool.map(begin, items))
+
+
+def count_present(heat: ProjectClient) -> int:
+    """Return how many resources the stacks of all trees want present."""
+    statement = sa.select(sa.func.count()).where(resource.c.desired == DesiredState.PRESENT)
+    with heat.service.database.read() as connection:
+        return int(connection.scalar(statement) or 0)
+
+
+def count_nested_stacks(heat: ProjectClient) -> int:
+    statement = sa.select(sa.func.count()).where(stack.c.depth > 0)
+    with heat.service.database.read() as connection:
+        return int(connection.scalar(statement) or 0)
+
+
+def count_refused(heat: ProjectClient, text: str) -> int:
+    """Return how many jobs failed because of a limit."""
+    statement = sa.select(sa.func.count()).where(resource.c.status_reason.contains(text))
+    with heat.service.database.read() as connection:
+        return int(connection.scalar(statement) or 0)
+
+
+@pytest.mark.parametrize("room", [0, 7])
+def test_tree_that_many_workers_let_grow_keeps_its_limit(heat: ProjectClient, room: int) -> None:
+    create_parents(heat, hot_template({"a": resource_definition()}))
+    use_limits(heat, max_resources_per_stack=STACKS + room)
+    run_jobs_in_parallel(heat)
+    assert count_present(heat) == STACKS + room
+    assert count_nested_stacks(heat) == room
+    assert count_refused(heat, "Maximum resources per stack exceeded") == STACKS - room
+    heat.service.run_until_idle()
+    assert heat.status("s") == "CREATE_FAILED"
+    heat.delete("s")
+    assert (heat.stack("s"), count_present(heat)) == (None, 0)
+
+
+def test_nested_stacks_without_resources_need_no_room(heat: ProjectClient) -> None:
+    create_parents(heat, hot_template({}))
+    use_limits(heat, max_resources_per_stack=STACKS)
+    run_jobs_in_parallel(heat)
+    heat.service.run_until_idle()
+    assert heat.status("s") == "CREATE_COMPLETE"
+
+
+def test_depth_of_stacks_that_start_together_is_limited(heat: ProjectClient) -> None:
+    child = hot_template({"b": {"type": GRANDCHILD}})
+    create_parents(heat, child, **{GRANDCHILD: hot_template({"a": resource_definition()})})
+    use_limits(heat, max_nested_stack_depth=1)
+    run_jobs_in_parallel(heat)
+    assert count_nested_stacks(heat) == STACKS
+    while any(each.method == "converge" for each in heat.service.bus.pending):
+        run_jobs_in_parallel(heat)
+    assert count_nested_stacks(heat) == STACKS
+    assert count_refused(heat, "Stacks are nested at most 1 deep") == STACKS
+
+
+def create_groups(heat: ProjectClient) -> None:
+    """Create a stack with scaling groups of one member, each with a policy."""
+    resources = {}
+    for number in range(GROUPS):
+        resources[f"g{number}"] = {
+            "type": "OS::Heat::AutoScalingGroup",
+            "properties": {"resource": resource_definition(), "min_size": 1, "max_size": 5},
+        }
+        resources[f"up{number}"] = {
+            "type": "OS::Heat::ScalingPolicy",
+            "properties": {
+                "auto_scaling_group_id": {"get_resource": f"g{number}"},
+                "adjustment_type": "change_in_capacity",
+                "scaling_adjustment": 1,
+            },
+        }
+    heat.create("s", hot_template(resources))
+    assert heat.status("s") == "CREATE_COMPLETE"
+
+
+def send_signals(heat: ProjectClient) -> list[int]:
+    """Send signals for all groups at once; return the statuses of the answers."""
+    app, path = build_app(heat.service.services), heat.path("s")
+    statuses: list[int] = []
+
+    def signal(first: int) -> None:
+        for number in range(first, SIGNALS, THREADS):
+            name = f"up{number // (SIGNALS // GROUPS)}"
+            request = Request.blank(f"/v1/p{path}/resources/{name}/signal", method="POST")
+            statuses.append(int(request.get_response(app).status_int))
+
+    in_parallel(range(THREADS), signal)
+    return statuses
+
+
+def test_signals_that_come_together_keep_the_limit_of_the_tree(heat: ProjectClient) -> None:
+    create_groups(heat)
+    room = 4
+    size = 3 * GROUPS  # each has a member and a policy
+    use_limits(heat, max_resources_per_stack=size + room)
+    statuses = send_signals(heat)
+    assert count_present(heat) == size + room
+    assert set(statuses) == {200, 400}
+    heat.service.run_until_idle()
+    assert count_present(heat) == size + room
+
+
+def test_limit_that_is_read_outside_its_transaction_is_noticed(
+    heat: ProjectClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create_parents(heat, hot_template({"a": resource_definition()}))
+    limit, store = STACKS + 7, heat.service.services.store
+    use_limits(heat, max_resources_per_stack=limit)
+
+    def check(_tx: Transaction, parent: Resource, limit: int, growth: int) -> None:
+        with store.read() as other:  # it does not see what this transaction has added
+            count = other.tree.count_resources(parent.identity.root_id)
+        if count > limit:
+            raise RequestLimitExceeded("exceeded")
+
+    monkeypatch.setattr(quotas, "check_tree_size", check)
+    run_jobs_in_parallel(heat)
+    assert count_present(heat) > limit
