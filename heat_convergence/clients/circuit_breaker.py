@@ -199,7 +199,7 @@ class CircuitBreakers:
         with self._lock:
             circuit = self._circuits.setdefault(endpoint, _Circuit())
             while len(self._circuits) > MAX_CIRCUITS:
-                self._circuits.pop(next(iter(self._circuits)))
+                self._drop_oldest()
             was_open = circuit.open_until_s is not None
             if was_open and is_probe:
                 circuit.pause_s = min(circuit.pause_s * 2, self._settings.max_pause_s)
@@ -217,6 +217,11 @@ class CircuitBreakers:
                     "error": error,
                 },
             )
+
+    def _drop_oldest(self) -> None:
+        endpoint = next(iter(self._circuits))
+        if self._circuits.pop(endpoint).open_until_s is not None:
+            metrics.OPEN_CIRCUITS.labels(endpoint.service, endpoint.region).dec()
 
     def _count(
         self, circuit: _Circuit, now_s: float, retry_after_s: float, is_probe: bool

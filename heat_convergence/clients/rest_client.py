@@ -144,13 +144,24 @@ def make_cache_key(project_id: str | None, region: str | None) -> str:
     return f"{project_id or ''} {region or ''}"
 
 
+@dataclass(slots=True)
+class _Places:
+    """The places at one service of a region, while requests have or await one."""
+
+    semaphore: threading.BoundedSemaphore
+    requests: int = 0
+
+
 class RequestLimiter:
-    """Limit on the requests that a process has open at each service of a region."""
+    """Limit on the requests that a process has open at each service of a region.
+
+    Users name regions, so nothing is kept of one without requests.
+    """
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._lock = threading.Lock()
-        self._semaphores: dict[Endpoint, threading.BoundedSemaphore] = {}
+        self._places: dict[Endpoint, _Places] = {}
 
     @contextmanager
     def slot(self, endpoint: Endpoint) -> Iterator[None]:
@@ -159,20 +170,30 @@ class RequestLimiter:
         Raises:
             CallRefused: There is none within the time limit of the thread.
         """
-        semaphore, left_s = self._semaphore_for(endpoint), time_limit.remaining_s()
-        if not semaphore.acquire(timeout=None if left_s is None else max(left_s, 0.0)):
-            raise CallRefused(f"{endpoint.service} has too many requests open")
-        try:
-            yield
-        finally:
-            semaphore.release()
+        left_s = time_limit.remaining_s()
+        with self._places_at(endpoint.in_scope(FailureScope.ENDPOINT)) as semaphore:
+            if not semaphore.acquire(timeout=None if left_s is None else max(left_s, 0.0)):
+                raise CallRefused(f"{endpoint.service} has too many requests open")
+            try:
+                yield
+            finally:
+                semaphore.release()
 
-    def _semaphore_for(self, endpoint: Endpoint) -> threading.BoundedSemaphore:
-        shared = endpoint.in_scope(FailureScope.ENDPOINT)
+    @contextmanager
+    def _places_at(self, endpoint: Endpoint) -> Iterator[threading.BoundedSemaphore]:
+        """Yield the semaphore of an endpoint, which its last request removes."""
         with self._lock:
-            if shared not in self._semaphores:
-                self._semaphores[shared] = threading.BoundedSemaphore(self._limit)
-            return self._semaphores[shared]
+            if endpoint not in self._places:
+                self._places[endpoint] = _Places(threading.BoundedSemaphore(self._limit))
+            places = self._places[endpoint]
+            places.requests += 1
+        try:
+            yield places.semaphore
+        finally:
+            with self._lock:
+                places.requests -= 1
+                if not places.requests:
+                    del self._places[endpoint]
 
 
 class SdkCloudClient:

@@ -47,7 +47,7 @@ class IdCache:
         """Start empty."""
         self._lock = threading.Lock()
         self._ids: OrderedDict[tuple[str, str, str], tuple[datetime, str]] = OrderedDict()
-        self._misses: dict[tuple[str, str], int] = {}
+        self._misses: OrderedDict[tuple[str, str], int] = OrderedDict()
 
     def get(self, cloud: str, entity: str, name: str, now: datetime) -> str | None:
         """Return the cached id of a name, or None."""
@@ -66,13 +66,16 @@ class IdCache:
     def count_miss(self, cloud: str, entity: str) -> int:
         """Count a miss and return the number of misses since the last reset."""
         with self._lock:
-            count = self._misses[(cloud, entity)] = self._misses.get((cloud, entity), 0) + 1
+            count = self._misses.pop((cloud, entity), 0) + 1
+            self._misses[(cloud, entity)] = count
+            while len(self._misses) > MAX_CACHED:
+                self._misses.popitem(last=False)
             return count
 
     def reset_misses(self, cloud: str, entity: str) -> None:
         """Reset the count of misses."""
         with self._lock:
-            self._misses[(cloud, entity)] = 0
+            self._misses.pop((cloud, entity), None)
 
 
 class BodyCache:

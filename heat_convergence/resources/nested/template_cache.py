@@ -1,8 +1,8 @@
 """Cache of templates by the hash of their text: each is parsed once per process.
 
-Called where stacks are built, validated and read, in any thread.  Bounded in bytes;
-templates that were dropped are read and parsed again.  A user's text may be as long as a
-template may be; the templates that groups generate may be longer.
+Called where stacks are built, validated and read, in any thread.  Bounded in bytes of memory,
+measured for each template; templates that were dropped are read and parsed again.  A user's
+text may be as long as a template may be; the templates that groups generate may be longer.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any
 
 from heat_convergence.common.errors import Error, StackValidationFailed
 from heat_convergence.common.stored_values import ContentMap
+from heat_convergence.common.value_size import value_bytes
 from heat_convergence.template.diagnostics import did_you_mean
 from heat_convergence.template.environment.resource_registry import is_template_name
 from heat_convergence.template.limits import DEFAULT_LIMITS, TemplateLimits
@@ -29,8 +30,8 @@ ContentLoader = Callable[[Collection[str]], Mapping[str, str]]
 FileFinder = Callable[[str], str | None]
 """Returns the text of a name, None where there is nothing to find."""
 MAX_CACHE_BYTES = 128 * 2**20
-_PARSED_BYTES = 6  # of a parsed template per character, measured with large templates
-_MAX_REACHED = 1000
+_ENTRY_BYTES = 640  # of an entry without its text and its values, measured with small ones
+_MAX_REACHED = 50_000  # names of files in all sets
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +39,12 @@ class _Entry:
     text: str
     template: Template | None = None
     strings: frozenset[str] | None = None
+    parsed_bytes: int = 0  # of the template and the set of its strings
 
     @property
     def size(self) -> int:
         """The approximate number of bytes."""
-        parsed = 0 if self.template is None else _PARSED_BYTES * len(self.text)
-        return sys.getsizeof(self.text) + parsed
+        return _ENTRY_BYTES + sys.getsizeof(self.text) + self.parsed_bytes
 
 
 def content_hash(text: str) -> str:
@@ -94,7 +95,9 @@ class TemplateCache:
         entry = self._entry(key, load)
         if entry.template is None:
             template = Template.parse(entry.text, limits=self._generated)
-            entry = _Entry(entry.text, template, frozenset(iterate_strings(template.raw)))
+            strings = frozenset(iterate_strings(template.raw))
+            parsed_bytes = value_bytes(template.raw) + sys.getsizeof(strings)
+            entry = _Entry(entry.text, template, strings, parsed_bytes)
             with self._lock:
                 self.parse_count += 1
             entry = self._keep(key, entry)
@@ -246,7 +249,9 @@ class TemplateFiles(Mapping[str, str]):
                 strings = (self._parsed.strings(key, self._load) for key in templates.values())
                 waiting = (set().union(*strings) & self.hashes.keys()) - found
                 found |= waiting
-            if len(self._reached) >= _MAX_REACHED:
+            known = frozenset(found)
+            sizes = (len(each) + 1 for each in (known, *self._reached.values()))
+            if sum(sizes) > _MAX_REACHED:
                 self._reached.clear()
-            known = self._reached[names] = frozenset(found)
+            self._reached[names] = known
         return known

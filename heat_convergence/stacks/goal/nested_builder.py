@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import threading
-from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -18,6 +16,7 @@ from typing import Any
 from heat_convergence.common.errors import Error, Retry
 from heat_convergence.common.failures import RowsContradict
 from heat_convergence.common.ids import IdFactory
+from heat_convergence.common.value_size import SizedCache, value_bytes
 from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.goal import Goal
 from heat_convergence.convergence.model.goal_storage import restore_full
@@ -55,7 +54,8 @@ from heat_convergence.template.template import Template
 from heat_convergence.template.text_redaction import MASK
 
 Json = Any
-_MAX_ENVIRONMENTS = 64
+_MAX_INHERITED_BYTES = 2**24
+_ENVIRONMENT_BYTES = 2**11  # of one without its values
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +120,7 @@ class NestedStackBuilder:
         self.services = services
         self.parsed_environment_count = 0  # counted for tests
         self._goal_builder = GoalBuilder(services)
-        self._inherited: OrderedDict[str, tuple[Environment, TemplateFiles]] = OrderedDict()
-        self._lock = threading.Lock()
+        self._inherited = SizedCache[tuple[Environment, TemplateFiles]](_MAX_INHERITED_BYTES)
 
     def load_parent(
         self, stack: Stack, load_goal: Callable[[str], Goal | None], load: ContentLoader
@@ -145,22 +144,18 @@ class NestedStackBuilder:
         self, goal: Goal, load: ContentLoader
     ) -> tuple[Environment, TemplateFiles]:
         key = goal.common_part_hash or goal.id
-        with self._lock:
-            found = self._inherited.get(key)
-            if found is not None:
-                self._inherited.move_to_end(key)
-                return found
+        found = self._inherited.get(key)
+        if found is not None:
+            return found
         full = restore_full(replace(goal, parameters={}), load)
         sections = {name: item for name, item in full.environment.items() if name != "parameters"}
         parsed = (
             self.services.environment_from_stored(sections),
             TemplateFiles(full.files, self.services.template_cache, load),
         )
-        with self._lock:
-            self.parsed_environment_count += 1
-            self._inherited[key] = parsed
-            while len(self._inherited) > _MAX_ENVIRONMENTS:
-                self._inherited.popitem(last=False)
+        self.parsed_environment_count += 1
+        size_bytes = _ENVIRONMENT_BYTES + value_bytes([sections, full.files])
+        self._inherited.put(key, parsed, size_bytes)
         return parsed
 
     def prepare(

@@ -23,7 +23,7 @@ HIDING_KEYS = ("hidden", "NoEcho")  # of HOT and of CFN
 _SECTIONS = ("parameters", "Parameters")
 _NOT_HIDDEN = frozenset({"", "0", "f", "false", "n", "no", "none", "off"})
 _MAX_CACHED_TEXTS = 4_096
-_MAX_CACHED_NAMES = 50  # of one text
+_MAX_CACHED_CHARS = 1_000  # of the names of one text together
 
 
 class EveryName(Container[str]):
@@ -70,7 +70,7 @@ def _names_of(text: str, limits: TemplateLimits) -> frozenset[str]:
     names = _read_names(text, limits)
     if len(_NAMES_BY_DIGEST) >= _MAX_CACHED_TEXTS:
         _NAMES_BY_DIGEST.clear()
-    if len(names) <= _MAX_CACHED_NAMES:
+    if sum(map(len, names)) <= _MAX_CACHED_CHARS:
         _NAMES_BY_DIGEST[key] = names
     return names
 

@@ -15,6 +15,7 @@ from heat_convergence.clients.circuit_breaker import (
     Endpoint,
     FailureScope,
 )
+from heat_convergence.common import metrics
 from heat_convergence.common.failures import CallRefused, TemporaryFailure
 
 NOVA = Endpoint("compute", "north", "p1")
@@ -174,6 +175,17 @@ def test_memory_is_bounded(breakers: CircuitBreakers, monkeypatch: pytest.Monkey
     for number in range(50):
         fail(breakers, Endpoint("compute", "", f"p{number}"), FailureScope.PROJECT)
     assert len(breakers._circuits) == 10
+
+
+def test_open_circuit_that_is_dropped_counts_as_open_no_more(
+    breakers: CircuitBreakers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(circuit_breaker, "MAX_CIRCUITS", 10)
+    gauge = metrics.OPEN_CIRCUITS.labels("compute", "crowded")
+    for number in range(50):
+        endpoint = Endpoint("compute", "crowded", f"p{number}")
+        fail(breakers, endpoint, FailureScope.PROJECT, retry_after_s=60.0)
+    assert gauge._value.get() == 10
 
 
 def test_threads_get_one_probe(breakers: CircuitBreakers, clock: Clock) -> None:

@@ -6,6 +6,9 @@ import json
 import tracemalloc
 from collections.abc import Collection
 
+import pytest
+
+from heat_convergence.resources.nested import template_cache
 from heat_convergence.resources.nested.template_cache import (
     TemplateCache,
     TemplateFiles,
@@ -79,12 +82,46 @@ def test_entry_larger_than_the_limit_is_kept_while_used() -> None:
     assert cache.parse_count == 2
 
 
-def test_cache_size_estimates_allocated_memory() -> None:
-    texts = {str(at): _template(*[f"type{at}.{each}" for each in range(500)]) for at in range(5)}
+def _dense_template(at: int) -> str:
+    return f"heat_template_version: 2018-08-31\noutputs: {{o: {{value: [{'{},' * 2_000}{at}]}}}}"
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        [_template(*[f"type{at}.{each}" for each in range(500)]) for at in range(5)],
+        [_template(f"type{at}") for at in range(100)],
+        [_dense_template(at) for at in range(20)],
+    ],
+    ids=["large", "small", "empty maps"],
+)
+def test_cache_size_estimates_allocated_memory(texts: list[str]) -> None:
     cache = TemplateCache()
     tracemalloc.start()
-    for key in texts:
-        cache.template(key, lambda keys: {each: texts[each] for each in keys})
+    for at, text in enumerate(texts):
+        cache.template(str(at), lambda keys, text=text: dict.fromkeys(keys, text))
     taken, _peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert taken / 3 < cache.size_bytes < taken * 3
+    assert taken / 1.5 < cache.size_bytes < taken * 1.5
+
+
+def test_many_small_templates_fill_the_cache() -> None:
+    cache = TemplateCache(max_bytes=100_000)
+    for at in range(1_000):
+        text = f"heat_template_version: 2018-08-31\ndescription: d{at}\n"
+        cache.template(str(at), lambda keys, text=text: dict.fromkeys(keys, text))
+        assert cache.size_bytes <= 100_000
+    assert len(cache._entries) < 100
+
+
+def test_files_that_names_reach_are_remembered_within_a_bound(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(template_cache, "_MAX_REACHED", 100)
+    files = TemplateFiles.from_texts(
+        {f"{at}.txt": "text" for at in range(50)}, TemplateCache(max_bytes=1)
+    )
+    for first in range(40):
+        names = frozenset(f"{at}.txt" for at in range(first, first + 10))
+        assert files.reachable_files(names) == names
+        assert sum(map(len, files._reached.values())) <= 100
