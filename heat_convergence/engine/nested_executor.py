@@ -44,7 +44,7 @@ from heat_convergence.engine.outcomes import RecordedOutcomes
 from heat_convergence.resources.nested.nested_type import NestedType
 from heat_convergence.resources.nested.template_cache import TemplateCache
 from heat_convergence.resources.protocol.stack_source import StackSource
-from heat_convergence.resources.protocol.verb_values import VerbResult
+from heat_convergence.resources.protocol.verb_values import ResourceContext, VerbResult
 from heat_convergence.stacks import quotas
 from heat_convergence.stacks.adoption import adopted_resources
 from heat_convergence.stacks.event_log import EventLog
@@ -152,7 +152,9 @@ class NestedStackExecutor:
     def _create(
         self, job: Job, token: str
     ) -> tuple[RecordedOutcomes, tuple[OutgoingMessage, ...]]:
-        resource = ParentResource(job.row, job.desired_properties, job.facade)
+        resource = ParentResource(
+            job.row, job.desired_properties, job.facade, dependencies=_dependencies(job)
+        )
         prepared = self._builder.prepare(self._parent(job), resource, self._ids)
         result = VerbResult(
             ObservedState.BUSY, prepared.stack.id, data=prepared.data, poll_after_s=None
@@ -213,6 +215,7 @@ class NestedStackExecutor:
             job.facade,
             load_members=lambda: self._load_members(job),
             load_goal=lambda: self._load_nested_goal(job),
+            dependencies=_dependencies(job),
         )
         prepared = self._builder.prepare(self._parent(job), resource, self._ids)
 
@@ -350,3 +353,8 @@ def _is_unchanged(job: Job, prepared: PreparedNestedStack, nested: Stack) -> boo
     # None: something in the nested stack has changed without a request of this one.
     certain = row.physical.properties_hash is not None
     return certain and nested.status is not Status.FAILED and reaches_goal(nested)
+
+
+def _dependencies(job: Job) -> Mapping[str, ResourceContext]:
+    """Return the resources that the job's one refers to, if its type reads them."""
+    return {} if job.context is None else job.context.dependencies

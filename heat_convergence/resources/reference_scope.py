@@ -102,6 +102,7 @@ DOCUMENT: Mapping[str, Reach] = {
 """Path in an adopted document, or in that of a nested stack → what may be reached by it."""
 
 PROPERTIES: Mapping[str, Reach] = {
+    "AWS::AutoScaling::ScalingPolicy.AutoScalingGroupName": Reach.OWN_GROUP,
     "OS::Heat::ScalingPolicy.auto_scaling_group_id": Reach.OWN_GROUP,
     "OS::Heat::MultipartMime.parts": Reach.CONFIG,
     "OS::Heat::SoftwareDeployment.config": Reach.CONFIG,

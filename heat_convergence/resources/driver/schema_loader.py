@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
+from types import MappingProxyType
 from typing import Any
 
 import yaml
@@ -64,21 +65,21 @@ class Descriptions:
 
 
 @cache
-def load_descriptions() -> Descriptions:
-    """Return the descriptions of the catalog's types, properties and attributes.
+def load_descriptions(package: str = CATALOG_PACKAGE) -> Descriptions:
+    """Return the descriptions of a package's types, properties and attributes.
 
     ``descriptions.yaml`` has them under ``types`` by type, under ``properties`` and ``attributes``
     by name, or by ``type.path`` where one type needs another text.
     """
-    path = resources.files(CATALOG_PACKAGE) / "descriptions.yaml"
+    path = resources.files(package) / "descriptions.yaml"
     found = yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)
     return Descriptions(found["types"], found["properties"], found["attributes"])
 
 
 @cache
-def load_declarations(service: str) -> Mapping[str, Json]:
+def load_declarations(service: str, package: str = CATALOG_PACKAGE) -> Mapping[str, Json]:
     """Return type name → compact declaration of a service's types."""
-    path = resources.files(CATALOG_PACKAGE) / "schemas" / f"{service}.json"
+    path = resources.files(package) / "schemas" / f"{service}.json"
     declared: Mapping[str, Json] = json.loads(path.read_text(encoding="utf-8"))
     return declared
 
@@ -109,14 +110,33 @@ def load_schema(
         texts: The descriptions.
         aliases: Path of an old property name → the new name beside it.
     """
-    declared = load_declarations(service)[name]
+    return read_schema(load_declarations(service)[name], name, texts, aliases)
+
+
+def read_schema(
+    declared: Mapping[str, Json],
+    name: str,
+    texts: Descriptions,
+    aliases: Mapping[str, str] = MappingProxyType({}),
+    schema_class: type[TypeSchema] = TypeSchema,
+) -> TypeSchema:
+    """Return the schema that a compact declaration describes.
+
+    Args:
+        declared: The declaration.
+        name: The type's name.
+        texts: The descriptions.
+        aliases: Path of an old property name → the new name beside it.
+        schema_class: The class of the schema.
+    """
     reader = _Reader(name, texts, aliases)
-    return TypeSchema(
+    return schema_class(
         properties=reader.properties(declared["properties"], ""),
         attributes={
             key: _attribute(value, texts.describe_attribute(name, key))
             for key, value in declared["attributes"].items()
         },
+        update_policy=reader.properties(declared.get("update_policy", {}), ""),
         support_status=_support(declared["head"].get("support")),
         description=texts.type_texts.get(name, ""),
     )

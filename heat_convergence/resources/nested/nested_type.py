@@ -64,6 +64,9 @@ class NestedStackRequest:
         requested_size: how many members a signal asks for.
         random_seed: differs between any two resources.
         timeout_s: how long the stack's action may take, where that is known.
+        nested_stack_id: the id of the nested stack, where that is known.
+        dependencies: the resources that this one refers to, by name, for types that set
+            ``observes_dependencies``; none at a signal.
     """
 
     name: str
@@ -80,6 +83,8 @@ class NestedStackRequest:
     requested_size: int | None = None
     random_seed: str = ""
     timeout_s: float | None = None
+    nested_stack_id: str = ""
+    dependencies: Mapping[str, ResourceContext] = field(default_factory=dict)
 
     def with_properties(self, properties: Mapping[str, Json]) -> NestedStackRequest:
         """Return the same request with other properties."""
@@ -221,6 +226,7 @@ class NestedType(ResourceType):
     has_nested_stack = True
     replace_when_check_failed = False
     error_path_label: ClassVar[str] = "<nested_stack>"  # after the resource's name, in errors
+    member_types: ClassVar[Mapping[str, str]] = {}  # type that only the nested stack has → its own
 
     @abstractmethod
     def source(self, request: NestedStackRequest) -> NestedStackSource:

@@ -7,10 +7,11 @@ facts ("facade").
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from typing import Any
 
 from heat_convergence.common.errors import Error, RequestLimitExceeded, StackValidationFailed
-from heat_convergence.resources.nested.nested_type import NestedStackRequest
+from heat_convergence.resources.nested.nested_type import NestedStackRequest, NestedType
 from heat_convergence.resources.nested.template_cache import TemplateFiles
 from heat_convergence.resources.nested.template_resource import TemplateResource
 from heat_convergence.resources.protocol.resource_type import ResourceType
@@ -84,7 +85,12 @@ def nested_environment(
     replaced = request.environment.registry.find_replaced_type(request.type, request.name)
     if replaced is not None and registry.find(replaced) is None:
         replaced = None  # without its template nothing would be left of it
-    return request.environment.for_nested_stack(request.name, parameters, replaced)
+    environment = request.environment.for_nested_stack(request.name, parameters, replaced)
+    resource_type = registry.find(request.implementation)
+    aliases = resource_type.member_types if isinstance(resource_type, NestedType) else {}
+    if not aliases:
+        return environment
+    return replace(environment, registry=environment.registry.with_aliases(aliases))
 
 
 def facade_errors(real: ResourceType, provider: ResourceType, facade: str) -> list[str]:

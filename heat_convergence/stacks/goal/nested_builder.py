@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from heat_convergence.common.errors import Error, Retry
@@ -34,6 +34,7 @@ from heat_convergence.resources.nested.template_cache import (
     content_hash,
 )
 from heat_convergence.resources.protocol.properties import properties_hash
+from heat_convergence.resources.protocol.verb_values import ResourceContext
 from heat_convergence.stacks.goal.desired_resources import (
     derive_desired_resources,
     stored_attribute_paths,
@@ -92,6 +93,7 @@ class ParentResource:
         load_members: gives the rows of the nested stack as it is now.
         load_goal: gives the nested stack's current goal, None before there is one.
         requested_size: how many members a signal asks for.
+        dependencies: the resources that this one refers to, by name, if its type reads them.
     """
 
     row: Resource
@@ -100,6 +102,7 @@ class ParentResource:
     load_members: Callable[[], Sequence[Resource]] = tuple
     load_goal: Callable[[], Goal | None] = lambda: None
     requested_size: int | None = None
+    dependencies: Mapping[str, ResourceContext] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,6 +254,8 @@ class NestedStackBuilder:
             requested_size=resource.requested_size,
             random_seed=row.id,
             timeout_s=self.services.action_timeout_s(stack.timeout_mins),
+            nested_stack_id=stack.id,
+            dependencies=resource.dependencies,
         )
 
     def _prepare(

@@ -382,6 +382,7 @@ def _nested_stack_request(
 ) -> NestedStackRequest:
     raw = definition.properties
     properties = {} if isinstance(raw, Expression) else dict(raw or {})
+    policy = known_facade(definition)["update_policy"]
     return NestedStackRequest(
         name=definition.name,
         type=definition.type,
@@ -391,4 +392,5 @@ def _nested_stack_request(
         data={},
         environment=target.environment,
         files=target.files,
+        update_policy=policy if isinstance(policy, Mapping) else {},
     )

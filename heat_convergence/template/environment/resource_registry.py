@@ -251,6 +251,10 @@ class ResourceRegistry:
             general[replaced_type] = None
         return ResourceRegistry({**general, _RESOURCES: inner}, base)
 
+    def with_aliases(self, aliases: Mapping[str, str]) -> ResourceRegistry:
+        """Return the registry with further names of types, which take precedence."""
+        return ResourceRegistry({**self.entries, **aliases}, self.base)
+
     def restored_properties(self) -> dict[str, Mapping[str, Json]]:
         """Return, by resource name, the properties that restore a resource from a snapshot."""
         bodies = self._resources().items()

@@ -1,0 +1,1 @@
+"""Resource types with the names and properties of Amazon Web Services."""

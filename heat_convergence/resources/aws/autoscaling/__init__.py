@@ -1,0 +1,1 @@
+"""Scaling groups of instances, their launch configurations and policies."""

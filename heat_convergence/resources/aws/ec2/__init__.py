@@ -1,0 +1,1 @@
+"""Instances, volumes, addresses and networks."""
