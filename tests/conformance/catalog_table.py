@@ -125,7 +125,7 @@ def _describe_find(resource_type: DeclarativeType) -> str:
 
 def _may_create_twice(resource_type: DeclarativeType) -> bool:
     """Return whether a template's properties can take every field that could carry a mark."""
-    own = type(resource_type).find is not DeclarativeType.find
+    own = type(resource_type).find is not DeclarativeType.find and not resource_type.spec.immutable
     return (
         not own
         and not resource_type.spec.findable_by_content

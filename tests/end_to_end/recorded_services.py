@@ -7,7 +7,6 @@ before the response is sent.
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -254,5 +253,5 @@ class EmulatedCloud:
             RecordedCall(service_type, handler.command, handler.path, emulated.status)
         )
         headers = {"Content-Type": "application/json", **emulated.headers}
-        text = b"" if emulated.body is None else json.dumps(emulated.body).encode()
+        text = emulated.content
         return HttpReply(emulated.status, headers, text)

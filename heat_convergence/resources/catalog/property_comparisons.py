@@ -92,6 +92,15 @@ COMPARISONS: Mapping[str, Mapping[str, PropertyComparison]] = {
     "OS::Octavia::Listener": {"allowed_cidrs": NORMALIZED},
     "OS::Keystone::User": {"password": NOT_READABLE},
     "OS::Manila::SecurityService": {"password": NOT_READABLE},  # shown, but not to be recorded
+    "OS::Barbican::Secret": {
+        "payload": NOT_READABLE,
+        "payload_content_type": NOT_READABLE,
+        "payload_content_encoding": NOT_READABLE,
+        "expiration": NOT_READABLE,  # shown in another notation
+    },
+    "OS::Barbican::Order": dict.fromkeys(
+        ("name", "algorithm", "mode", "bit_length", "expiration", "pass_phrase"), NOT_READABLE
+    ),
     "OS::Designate::RecordSet": {
         "name": SET_BY_SERVICE,  # completed by the name of the zone
         "records": NORMALIZED,

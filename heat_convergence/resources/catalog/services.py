@@ -10,6 +10,7 @@ from heat_convergence.resources.catalog.compute.nova import NOVA
 from heat_convergence.resources.catalog.networking.designate import DESIGNATE
 from heat_convergence.resources.catalog.networking.neutron import NEUTRON
 from heat_convergence.resources.catalog.networking.octavia import OCTAVIA
+from heat_convergence.resources.catalog.shared_services.barbican import BARBICAN
 from heat_convergence.resources.catalog.shared_services.glance import GLANCE
 from heat_convergence.resources.catalog.shared_services.keystone import KEYSTONE
 from heat_convergence.resources.catalog.storage.cinder import CINDER
@@ -17,6 +18,7 @@ from heat_convergence.resources.catalog.storage.manila import MANILA
 from heat_convergence.resources.catalog.storage.swift import SWIFT
 
 SERVICES: tuple[CatalogService, ...] = (
+    BARBICAN,
     CINDER,
     DESIGNATE,
     GLANCE,

@@ -66,10 +66,10 @@ class RestResourceClient:
 
     def list(self, **query: Json) -> Iterator[dict[str, Json]]:
         """Yield the bodies that match the query, page by page."""
-        parameters = dict(self.rest_resource.list_query)
+        parameters: dict[str, Json] = dict(self.rest_resource.list_query)
         parameters.update((name, value) for name, value in query.items() if value is not None)
         path = self._filled(self.rest_resource.list_path_template)
-        last = None
+        last, count = None, 0
         for _ in range(MAX_PAGES):
             body = self.send("GET", path, query=parameters).body
             items = [self._bare(item) for item in _items(body, self.rest_resource.list_key)]
@@ -77,7 +77,11 @@ class RestResourceClient:
             marker = items[-1].get(self.rest_resource.id_key) if items else None
             if not _has_next_page(body, self.rest_resource.list_key) or marker in (None, last):
                 return
-            last = parameters["marker"] = marker
+            last, count = marker, count + len(items)
+            if self.rest_resource.paged_by_offset:
+                parameters["offset"] = count
+            else:
+                parameters["marker"] = marker
 
     def list_by_ids(self, ids: Sequence[str]) -> dict[str, dict[str, Json]]:
         """Return id → body of the objects that exist, for services that filter by id."""
@@ -101,6 +105,8 @@ class RestResourceClient:
 
         ``parts`` are ids, which may hold any character, or names of the service.
         """
+        if self.rest_resource.ids_are_urls:
+            parts = tuple(part.rstrip("/").rpartition("/")[2] for part in parts)
         return "/".join(
             (
                 self._filled(self.rest_resource.path_template),

@@ -47,6 +47,8 @@ class RestResource:
         list_path: The path of the list, where it differs.
         mark_filterable: The list can be filtered by the ownership mark.
         ids_are_uuids: Ids are always UUIDs, so that a UUID needs no lookup.
+        ids_are_urls: Ids are URLs, of which paths have the last segment.
+        paged_by_offset: Pages of a list are requested by their offset, not by a marker.
         list_query: Query parameters of every list request.
     """
 
@@ -64,6 +66,8 @@ class RestResource:
     mark_filterable: bool = False
     microversion: str | None = None
     ids_are_uuids: bool = True
+    ids_are_urls: bool = False
+    paged_by_offset: bool = False
     list_query: tuple[tuple[str, str], ...] = ()
 
     @property

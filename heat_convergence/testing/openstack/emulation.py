@@ -43,11 +43,19 @@ class EmulatedRequest:
 
 @dataclass(frozen=True, slots=True)
 class EmulatedResponse:
-    """A response of a service."""
+    """A response of a service, whose body is JSON unless there is a text."""
 
     status: int
     body: Json = None
     headers: Mapping[str, str] = field(default_factory=dict)
+    text: str | None = None
+
+    @property
+    def content(self) -> bytes:
+        """The body as it is sent."""
+        if self.text is not None:
+            return self.text.encode("latin-1")
+        return b"" if self.body is None else json.dumps(self.body).encode()
 
 
 class EmulatedError(Exception):

@@ -41,6 +41,7 @@ SERVICE_ENDPOINTS: Mapping[str, tuple[str, str, str]] = {
     "load_balancer": ("load-balancer", "/load-balancer/v2.0", ""),
     "dns": ("dns", "/dns/v2", ""),
     "shared_file_system": ("shared-file-system", "/share/v2", "2.85"),
+    "key_manager": ("key-manager", "/key-manager/v1", ""),
     "object_store": ("object-store", f"/swift/v1/AUTH_{PROJECT_ID}", ""),
 }
 
@@ -73,8 +74,7 @@ class EmulatedHttpAdapter(BaseAdapter):
         response.url = str(request.url)
         response.request = request
         response.headers.update({"Content-Type": "application/json", **emulated.headers})
-        text = "" if emulated.body is None else json.dumps(emulated.body)
-        response.raw = io.BytesIO(text.encode())
+        response.raw = io.BytesIO(emulated.content)
         return response
 
     def close(self) -> None:

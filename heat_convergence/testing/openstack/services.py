@@ -15,7 +15,11 @@ from heat_convergence.testing.openstack.networking import (
     neutron_extension_api,
     octavia_api,
 )
-from heat_convergence.testing.openstack.shared_services import glance_api, keystone_api
+from heat_convergence.testing.openstack.shared_services import (
+    barbican_api,
+    glance_api,
+    keystone_api,
+)
 from heat_convergence.testing.openstack.storage import cinder_api, manila_api, swift_api
 
 Json = Any
@@ -32,6 +36,7 @@ SERVICES = (
     swift_api,
     designate_api,
     manila_api,
+    barbican_api,
 )
 
 

@@ -11,10 +11,11 @@ from tests.conformance.cases.networking import (
     octavia,
     routers,
 )
-from tests.conformance.cases.shared_services import glance, keystone
+from tests.conformance.cases.shared_services import barbican, glance, keystone
 from tests.conformance.cases.storage import cinder, manila, swift
 
 CASES = [
+    *barbican.CASES,
     *networks.CASES,
     *routers.CASES,
     *neutron_extensions.CASES,

@@ -1,1 +1,1 @@
-"""Resource types of the services that others rely on: Keystone and Glance."""
+"""Resource types of the services that others rely on: Keystone, Glance and Barbican."""

@@ -1,0 +1,1 @@
+"""Barbican's types with behavior of their own."""
