@@ -120,7 +120,14 @@ def read_group(
             unknown = _new_observation(member, now, DriftStatus.UNKNOWN)
             found.append(replace(unknown, reason=damage.description))
             continue
-        region = str(getattr(member.context.cloud, "call_region", ""))
+        # RULE 11: a stack whose credential cannot be read stops the reads of no other one.
+        region = boundary.fail_resource(
+            partial(_region_of, member), lambda failure: failure, _subject_of(member)
+        )
+        if isinstance(region, ResourceFailure):
+            unknown = _new_observation(member, now, DriftStatus.UNKNOWN)
+            found.append(replace(unknown, reason=region.message))
+            continue
         regions.setdefault(region, []).append(member)
     reasons: dict[str, str] = {}
     losses: list[RegionLoss] = []
@@ -140,6 +147,15 @@ def read_group(
         found += observed
     changed = tuple(_changed(found, members))
     return WatchRead(changed, "; ".join(reasons.values()), tuple(losses), frozenset(reasons))
+
+
+def _region_of(member: WatchMember) -> str | ResourceFailure:
+    return str(getattr(member.context.cloud, "call_region", ""))
+
+
+def _subject_of(member: WatchMember) -> ErrorSubject:
+    row = member.watched.row
+    return ErrorSubject(row.stack_id, row.name)
 
 
 def _damage(context: ResourceContext) -> UnreadableValue | None:
@@ -196,7 +212,7 @@ def _observe(
         except Error as error:
             return replace(unknown, reason=redact_secrets(error.message, row, resource_type))
 
-    return boundary.fail_resource(observe_safely, fail, ErrorSubject(row.stack_id, row.name))
+    return boundary.fail_resource(observe_safely, fail, _subject_of(member))
 
 
 def _compare(

@@ -16,6 +16,7 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from heat_convergence.common.failures import Unavailable
+from heat_convergence.common.fair_executor import SlotGroups
 from heat_convergence.common.transactions import retry_transaction
 from heat_convergence.convergence.drift.observation import (
     MassLossBreaker,
@@ -41,6 +42,7 @@ from heat_convergence.resources.protocol.resource_context import (
     with_name_limit,
 )
 from heat_convergence.resources.protocol.resource_type import ResourceType
+from heat_convergence.resources.protocol.verb_values import ResourceContext
 from heat_convergence.resources.protocol.watchable import Watchable
 from heat_convergence.stacks.daemon_services import (
     DEFAULT_EVALUATION,
@@ -183,9 +185,18 @@ class DriftWatch:
             if not read.members:
                 self._done.append(read)
                 continue
-            slots = call_groups(resource_type, read.members[0].context)
+            slots = self._slots(resource_type, read.members)
             key = ("watch", *group.key)
             self._reads.start(key, slots, partial(self._read, resource_type, read))
+
+    def _slots(self, resource_type: ResourceType, members: Sequence[WatchMember]) -> SlotGroups:
+        """Return the groups of the calls; none if no member's credential can be read."""
+        found: list[SlotGroups] = []
+        for member in members:
+            add = partial(_add_slots, found, resource_type, member.context)
+            if self._boundary.run(member.watched.row.stack_id, add) is None:
+                break
+        return found[0] if found else ()
 
     def _with_policies(
         self, resources: Sequence[WatchedResource]
@@ -302,6 +313,12 @@ class DriftWatch:
                     "drift observed: stack=%(stack)s resource=%(resource)s status=%(status)s",
                     {"stack": each.stack_id, "resource": each.resource_id, "status": each.status},
                 )
+
+
+def _add_slots(
+    found: list[SlotGroups], resource_type: ResourceType, context: ResourceContext
+) -> None:
+    found.append(call_groups(resource_type, context))
 
 
 def _numbers(breaker: MassLossBreaker) -> dict[str, object]:

@@ -101,10 +101,15 @@ class SnapshotCleanup:
 
     def _start(self, saved: Snapshot, now: datetime) -> None:
         kept = saving.deletable_entries(saved, self.registry)
+        missing = saving.find_missing_type(saved, self.registry)
         with self.store.transaction() as tx:
             stack = tx.stacks.get(saved.stack_id)
-        if stack is None or not kept:  # purged: its project and credentials are not known any more
+        if stack is None or not (kept or missing):
+            # A purged stack's project and credentials are not known any more.
             self.write(partial(_delete_snapshot, snapshot_id=saved.id))
+            return
+        if not kept:
+            self._parts.append(_Part(saved, [], missing))
             return
         cloud = self.cloud_of(stack.tree_id)
         by_service = {
@@ -156,10 +161,13 @@ class SnapshotCleanup:
         data = current.data
         if deleted and data is not None:
             data = saving.drop_entries(data, deleted)
-        if not saving.deletable_entries(replace(current, data=data), self.registry):
-            return _delete_snapshot(tx, saved.id)
-        values: dict[str, Any] = {}
+        left = replace(current, data=data)
         cause = next((part.cause for part in parts if part.cause is not None), None)
+        if not saving.deletable_entries(left, self.registry):
+            cause = saving.find_missing_type(left, self.registry)
+            if cause is None:
+                return _delete_snapshot(tx, saved.id)
+        values: dict[str, Any] = {}
         if cause is not None:
             values = _failed(current, tx.stacks.get(saved.stack_id), cause, self.settings, now)
         elif current.tries == saved.tries:  # else the pause after a failure goes on

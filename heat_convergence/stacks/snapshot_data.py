@@ -17,7 +17,7 @@ from typing import Any
 from heat_convergence.common import time_limit
 from heat_convergence.common.error_boundary import BoundaryName, ErrorBoundary
 from heat_convergence.common.error_log import ErrorLog, ErrorSubject
-from heat_convergence.common.errors import Error
+from heat_convergence.common.errors import EntityNotFound, Error
 from heat_convergence.common.failures import ResourceGone
 from heat_convergence.convergence.lifecycle.snapshots.snapshot_completion import (
     PHYSICAL_NAME_KEY,
@@ -60,14 +60,35 @@ SnapshotEntries = Sequence[SnapshotEntry]
 
 
 def deletable_entries(snapshot: Snapshot, registry: ResourceTypeRegistry) -> SnapshotEntries:
-    """Return the entries with something to delete, at every depth."""
+    """Return the entries with something to delete, at every depth.
+
+    Those whose resource type is missing are not among them (``find_missing_type``).
+    """
     found = []
     for path, entry, document in _walk(snapshot.data or {}, ()):
         resource_type = _find_type(entry, registry)
-        has_data = entry.get("resource_data") or entry.get(PHYSICAL_NAME_KEY)
-        if has_data and resource_type is not None and _can_delete(resource_type):
+        if _has_saved(entry) and resource_type is not None and _can_delete(resource_type):
             found.append(SnapshotEntry(path, resource_type, entry, document))
     return found
+
+
+def find_missing_type(snapshot: Snapshot, registry: ResourceTypeRegistry) -> Error | None:
+    """Return the error of the first entry that cannot be deleted without its resource type.
+
+    What it has saved is known to the type alone; another worker may have the type.
+    """
+    for path, entry, _document in _walk(snapshot.data or {}, ()):
+        if _has_saved(entry) and _find_type(entry, registry) is None:
+            name = entry.get("implementation") or entry["type"]
+            location = ".".join(f"resources.{each}" for each in path)
+            error = EntityNotFound("Resource Type", str(name))
+            error.path = location
+            return error
+    return None
+
+
+def _has_saved(entry: Mapping[str, Json]) -> bool:
+    return bool(entry.get("resource_data") or entry.get(PHYSICAL_NAME_KEY))
 
 
 def _walk(

@@ -187,3 +187,24 @@ def test_user_keys_equal_to_marker_survive(database):
         ])  # fmt: skip
         found = [row.physical.properties for row in tx.resources.get(["a", "b"])]
     assert found == [odd, {"$shared": "short"}]
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        '{"$shared": 1}',
+        '{"$shared": {"a": {"$content": 5}, "b": {"$json": []}, "c": {"$data": 1}}}',
+    ],
+)
+def test_malformed_reference_does_not_keep_other_rows_from_being_read(database, damaged):
+    with SqlStore(database).transaction() as tx:
+        tx.stacks.insert(stack_row())
+        tx.resources.insert([resource_row(name, name=name, properties=VALUES) for name in "ab"])
+    with database.write() as conn:
+        row = resource.update().where(resource.c.name == "a")
+        conn.execute(row.values(properties=sa.literal(damaged, sa.Text)))
+    with database.read() as conn:
+        found = SqlResourceRepository(conn).get_readable(["a", "b"])
+        properties = {row.name: row.physical.properties for row in found}
+    assert properties["b"] == VALUES
+    assert "a" in properties

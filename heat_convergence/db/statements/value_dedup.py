@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,6 +32,15 @@ _TABLES: tuple[tuple[sa.Table, tuple[str, ...], sa.ColumnElement[Any]], ...] = (
     (event, ("properties",), sa.null()),
 )
 LOG = logging.getLogger(__name__)
+# Errors of a reference that was changed by hand or damaged, or whose contents were.
+_MALFORMED = (
+    RowsContradict,
+    AttributeError,
+    LookupError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
 
 
 def store_shared(connection: Connection, rows: Sequence[ColumnValues]) -> None:
@@ -45,7 +55,7 @@ def store_shared(connection: Connection, rows: Sequence[ColumnValues]) -> None:
 
 def has_references(*values: Mapping[str, Json] | None) -> bool:
     """Return whether one of the stored values refers to contents."""
-    return any(_MARK in readable_or_empty(value) for value in values)
+    return any(isinstance(readable_or_empty(value).get(_MARK), dict) for value in values)
 
 
 def load_shared(connection: Connection, rows: Sequence[ColumnValues]) -> None:
@@ -100,7 +110,7 @@ def _restore(
     for key, value in marked.items():
         try:
             found[key] = expression.load_deduplicated(value, texts.__getitem__, known)
-        except RowsContradict as error:
+        except _MALFORMED as error:
             LOG.warning(
                 "stored value cannot be read, ignored: name=%(name)s error=%(error)s",
                 {"name": key, "error": error},
@@ -118,5 +128,10 @@ def _deduplicate(value: Json, texts: dict[str, str]) -> Json:
 
 
 def _hashes(marked: Iterable[Json]) -> set[str]:
-    hashes = (expression.collect_content_hashes(list(value[_MARK].values())) for value in marked)
-    return set().union(*hashes)
+    """Return the hashes that values refer to, without those of malformed references."""
+    found: set[str] = set()
+    for value in marked:
+        for shared in value[_MARK].values():
+            with suppress(*_MALFORMED):
+                found |= expression.collect_content_hashes(shared)
+    return {digest for digest in found if isinstance(digest, str)}

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
+from heat_convergence.common.failures import RowsContradict
 from heat_convergence.db.tables import resource
 from tests.functional.drift.drift_cases import (
     CHANGES,
@@ -98,6 +99,40 @@ def test_damaged_row_hides_no_drift_of_other_resources(service, emulated_cloud, 
     assert found["b"]["drift_status"] == "DELETED"
     assert found["a"]["drift_status"] == "UNKNOWN"
     assert f"The stored {column} of resource" in found["a"]["drift_reason"]
+
+
+class UnreadableCredential:
+    """A cloud whose region stands in a credential that cannot be decoded."""
+
+    def __init__(self, cloud: Any) -> None:
+        self._cloud = cloud
+
+    @property
+    def call_region(self) -> str:
+        raise RowsContradict("The stored credential cannot be decoded")
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._cloud, name)
+
+
+def test_damaged_credential_hides_no_drift_of_other_stacks(service, emulated_cloud, monkeypatch):
+    paths = [create_stack(service, template(), stack_name=name) for name in ("damaged", "other")]
+    damaged_id, cloud_of = paths[0].rsplit("/", 1)[1], service.watch._cloud_of
+    monkeypatch.setattr(
+        service.watch,
+        "_cloud_of",
+        lambda tree_id: (
+            UnreadableCredential(cloud_of(tree_id)) if tree_id == damaged_id else cloud_of(tree_id)
+        ),
+    )
+    emulated_cloud.emulation.collection("neutron.network", {}).remove(
+        physical_id(service, paths[1], "net")
+    )
+    watch(service)
+    damaged, other = (drift(service, path)["resources"][0] for path in paths)
+    assert other["drift_status"] == "DELETED"
+    assert damaged["drift_status"] == "UNKNOWN"
+    assert "The stored credential cannot be decoded" in damaged["drift_reason"]
 
 
 def test_own_update_is_no_drift(service, emulated_cloud):

@@ -11,6 +11,7 @@ from heat_convergence.api.app import build_app
 from heat_convergence.api.services import ApiOptions
 from heat_convergence.common.failures import ResourceFailure, ResourceGone, Throttled
 from heat_convergence.resources.protocol.verb_values import ResourceContext
+from heat_convergence.resources.registry import ResourceTypeRegistry
 from tests.functional.harness import LocalService
 from tests.functional.scripted_type import without_error_id
 from tests.functional.snapshots.snapshot_disk import (
@@ -297,6 +298,53 @@ class TestDeleting:
         service.send("DELETE", saved.partition("/snapshots")[0])
         run_observer_pass(service)
         assert disks.images == []
+
+    def test_data_of_a_missing_type_waits_for_a_worker_with_the_type(
+        self, service: LocalService, disks: SnapshotDisk, saved: str
+    ) -> None:
+        """The copy would be an orphan if the snapshot were deleted without it."""
+        all_types = service.registry
+        use_types(service, ResourceTypeRegistry.load())
+        assert service.send("DELETE", saved).status_int == 204
+        for _ in range(service.services.settings.retry_limit + 2):
+            run_observer_pass(service)
+        shown = get_body(service, saved)
+        assert (shown["action"], shown["status"]) == ("DELETE", "FAILED")
+        assert shown["status_reason"] == (
+            "EntityNotFound: resources.disk: The Resource Type (Test::Disk) could not be found."
+        )
+        assert len(disks.images) == 2
+        use_types(service, all_types)
+        assert service.send("DELETE", saved).status_int == 204
+        run_observer_pass(service)
+        assert disks.images == []
+        assert service.send("GET", saved).status_int == 404
+
+    def test_data_of_other_types_is_deleted_before(
+        self, tmp_path: Any, disks: SnapshotDisk
+    ) -> None:
+        class OtherDisk(SnapshotDisk):
+            name = "Test::OtherDisk"
+
+        others = OtherDisk()
+        service = LocalService(f"sqlite:///{tmp_path}/two.sqlite", types=(disks, others))
+        other = {"type": "Test::OtherDisk"}
+        path = create_stack(service, stack_template("one", disk=disk_resource(), other=other))
+        saved = f"{path}/snapshots/{take_snapshot(service, path)['id']}"
+        use_types(service, ResourceTypeRegistry((*ResourceTypeRegistry.load(), disks)))
+        service.send("DELETE", saved)
+        run_observer_pass(service)
+        run_observer_pass(service)
+        assert (disks.images, len(others.images)) == ([], 1)
+        assert "Test::OtherDisk" in get_body(service, saved)["status_reason"]
+        service.close()
+
+
+def use_types(service: LocalService, registry: ResourceTypeRegistry) -> None:
+    """Restart the service with other resource types."""
+    service.registry = registry
+    service.services = replace(service.services, registry=registry)
+    service.use_settings()
 
 
 class TestDeletionPolicy:

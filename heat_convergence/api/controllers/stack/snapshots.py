@@ -82,7 +82,11 @@ class SnapshotsController(Controller):
             stack = get_undeleted_stack(conn, request, stack_name, stack_id)
             snapshot = SqlSnapshotRepository(conn).get(stack.id, snapshot_id)
         snapshot = stack_actions.require_snapshot(snapshot, stack.id, snapshot_id)
-        immediately = not snapshot_data.deletable_entries(snapshot, self.services.registry)
+        registry = self.services.registry
+        immediately = not (
+            snapshot_data.deletable_entries(snapshot, registry)
+            or snapshot_data.find_missing_type(snapshot, registry)
+        )
         renew_delegation_if_possible(self.services, request, stack)
         run_in_transaction(
             self.services,
