@@ -9,8 +9,14 @@ from __future__ import annotations
 class _MissingResource:
     commit_method = "PUT"
     base_path: str
-    resource_key: str
-    resources_key: str
+    resource_key: str | None = None
+    resources_key: str | None = None
+
+
+class AlarmResource(_MissingResource):
+    """An alarm of Aodh; a list of alarms has no outer key."""
+
+    base_path = "/v2/alarms"
 
 
 class Firewall(_MissingResource):

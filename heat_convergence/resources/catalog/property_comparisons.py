@@ -25,6 +25,8 @@ NOT_READABLE = PropertyComparison(Comparison.NOT_READABLE)
 _NAME = {"name": EXACT}
 _TAGGED = {**_NAME, "tags": SUBSET}
 
+_ALARM = dict.fromkeys(("alarm_actions", "ok_actions", "insufficient_data_actions"), SUBSET)
+
 COMPARISONS: Mapping[str, Mapping[str, PropertyComparison]] = {
     "OS::Nova::Server": {
         **_TAGGED,
@@ -92,6 +94,18 @@ COMPARISONS: Mapping[str, Mapping[str, PropertyComparison]] = {
     "OS::Octavia::Listener": {"allowed_cidrs": NORMALIZED},
     "OS::Keystone::User": {"password": NOT_READABLE},
     "OS::Manila::SecurityService": {"password": NOT_READABLE},  # shown, but not to be recorded
+    **{
+        f"OS::Aodh::{name}": _ALARM
+        for name in (
+            "CompositeAlarm",
+            "EventAlarm",
+            "GnocchiAggregationByMetricsAlarm",
+            "GnocchiAggregationByResourcesAlarm",
+            "GnocchiResourcesAlarm",
+            "LBMemberHealthAlarm",
+            "PrometheusAlarm",
+        )
+    },
     "OS::Barbican::Secret": {
         "payload": NOT_READABLE,
         "payload_content_type": NOT_READABLE,
@@ -105,6 +119,7 @@ COMPARISONS: Mapping[str, Mapping[str, PropertyComparison]] = {
         "name": SET_BY_SERVICE,  # completed by the name of the zone
         "records": NORMALIZED,
     },
+    "OS::Zaqar::Queue": {"metadata": SUBSET},
     "OS::Designate::Zone": {"masters": NORMALIZED, "primaries": NORMALIZED},
 }
 
@@ -119,6 +134,7 @@ UNLISTED = frozenset(
         "OS::Nova::KeyPair",  # a list shows those of one user
         "OS::Nova::Quota",
         "OS::Octavia::Quota",
+        "OS::Zaqar::SignedQueueURL",
         "OS::Swift::Container",  # a list shows no headers
     }
 )

@@ -5,6 +5,8 @@ A new service is a module in the folder of its group, and one entry here.
 
 from __future__ import annotations
 
+from heat_convergence.resources.catalog.automation.aodh import AODH
+from heat_convergence.resources.catalog.automation.zaqar import ZAQAR
 from heat_convergence.resources.catalog.catalog_service import CatalogService
 from heat_convergence.resources.catalog.compute.nova import NOVA
 from heat_convergence.resources.catalog.networking.designate import DESIGNATE
@@ -18,6 +20,7 @@ from heat_convergence.resources.catalog.storage.manila import MANILA
 from heat_convergence.resources.catalog.storage.swift import SWIFT
 
 SERVICES: tuple[CatalogService, ...] = (
+    AODH,
     BARBICAN,
     CINDER,
     DESIGNATE,
@@ -28,4 +31,5 @@ SERVICES: tuple[CatalogService, ...] = (
     NOVA,
     OCTAVIA,
     SWIFT,
+    ZAQAR,
 )

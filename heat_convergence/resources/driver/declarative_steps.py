@@ -70,6 +70,8 @@ class DeclarativeSteps(ResourceType):
         self._subresource_properties = frozenset(
             name for subresource in spec.subresources for name in subresource.property_names
         )
+        argument_names = {each.argument or "" for each in spec.arguments.values()}
+        self._nested_names = frozenset(name for name in argument_names if "." in name)
         self._sendable = frozenset(names - self._subresource_properties - set(spec.aliases))
 
     def _fields_to_restore(
@@ -91,7 +93,7 @@ class DeclarativeSteps(ResourceType):
         ]
         arguments = {
             **self.spec.fixed_arguments,
-            **builder.build(context.properties, names),
+            **self._nested_arguments(builder.build(context.properties, names)),
         }
         return ownership_marks.with_ownership_mark(self.spec, context, arguments)
 
@@ -108,7 +110,18 @@ class DeclarativeSteps(ResourceType):
         key = self.spec.rest_resource.name_key if self.spec.has_name else None
         if key in arguments and not arguments[key]:
             arguments[key] = context.physical_name
-        return arguments
+        return self._nested_arguments(arguments)
+
+    def _nested_arguments(self, arguments: Mapping[str, Json]) -> dict[str, Json]:
+        """Put arguments whose names are paths, such as ``meta.name``, into maps."""
+        found: dict[str, Json] = {}
+        for name, value in arguments.items():
+            under, dot, key = name.partition(".") if name in self._nested_names else (name, "", "")
+            if dot:
+                found[under] = {**found.get(under, {}), key: value}
+            else:
+                found[name] = value
+        return found
 
     def to_result(self, context: ResourceContext, body: Mapping[str, Json]) -> VerbResult:
         """Convert an object's body to the result of a verb."""

@@ -130,14 +130,16 @@ class RestResourceClient:
             path=path,
             body=body,
             query=dict(query or {}),
-            headers=dict(headers or {}),
+            headers={**dict(self.rest_resource.headers), **(headers or {})},
             microversion=self.rest_resource.microversion,
         )
         return self.cloud.send(request)
 
     def _filled(self, path: str) -> str:
         try:
-            return path % self._path_values
+            return path % {
+                name: quote(value, safe="") for name, value in self._path_values.items()
+            }
         except KeyError as error:
             raise ResourceFailure(f"{path}: {error} is not known") from error
 
@@ -165,13 +167,13 @@ def _items(body: Json, key: str | None) -> list[dict[str, Json]]:
 def _has_next_page(body: Json, key: str | None) -> bool:
     """Return whether a list response links to another page.
 
-    Nova, Cinder, Neutron and Octavia link in ``<key>_links``, Keystone in ``links``, Glance in
-    ``next``.
+    Nova, Cinder, Neutron and Octavia link in ``<key>_links``, Keystone and Zaqar in ``links``,
+    Glance and Barbican in ``next``. Zaqar's last page links to an empty one.
     """
     if not isinstance(body, Mapping):
         return False
-    links = body.get(f"{key}_links") or ()
+    own = body.get("links")
+    links = body.get(f"{key}_links") or (own if isinstance(own, Sequence) else ())
     if any(link.get("rel") == "next" for link in links):
         return True
-    own = body.get("links")
     return bool(body.get("next") or (isinstance(own, Mapping) and own.get("next")))

@@ -48,6 +48,8 @@ class RestResource:
         mark_filterable: The list can be filtered by the ownership mark.
         ids_are_uuids: Ids are always UUIDs, so that a UUID needs no lookup.
         ids_are_urls: Ids are URLs, of which paths have the last segment.
+        headers: Headers of every request.
+        commit_method: The HTTP method of an update, where it is not the class's own.
         paged_by_offset: Pages of a list are requested by their offset, not by a marker.
         list_query: Query parameters of every list request.
     """
@@ -68,6 +70,8 @@ class RestResource:
     ids_are_uuids: bool = True
     ids_are_urls: bool = False
     paged_by_offset: bool = False
+    headers: tuple[tuple[str, str], ...] = ()
+    commit_method: str | None = None
     list_query: tuple[tuple[str, str], ...] = ()
 
     @property
@@ -95,7 +99,7 @@ class RestResource:
     @property
     def update_method(self) -> str:
         """The HTTP method of an update."""
-        return str(self.sdk_class.commit_method or "PUT")
+        return str(self.commit_method or self.sdk_class.commit_method or "PUT")
 
     @property
     def label(self) -> str:

@@ -43,7 +43,8 @@ CATALOG_PACKAGE = "heat_convergence.resources.catalog"
 class Descriptions:
     """Descriptions of types, properties and attributes.
 
-    Those of properties and attributes are looked up by ``type.name`` first, then by name alone.
+    Those of properties and attributes are looked up by ``type.path`` first, then by the path and
+    by the name alone.
     """
 
     type_texts: Mapping[str, str]
@@ -52,8 +53,8 @@ class Descriptions:
 
     def describe_property(self, type_name: str, path: str) -> str:
         """Return the description of a property by its type and path, or no text."""
-        name = path.rpartition(".")[2]
-        return self.property_texts.get(f"{type_name}.{path}") or self.property_texts.get(name, "")
+        keys = (f"{type_name}.{path}", path, path.rpartition(".")[2])
+        return next((self.property_texts[key] for key in keys if key in self.property_texts), "")
 
     def describe_attribute(self, type_name: str, name: str) -> str:
         """Return the description of an attribute, or of the property of its name."""

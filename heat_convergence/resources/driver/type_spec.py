@@ -25,8 +25,8 @@ Json = Any
 class ArgumentMapping:
     """The argument that a property becomes.
 
-    ``argument`` is its name, None to send nothing; ``entity`` is the entity whose id the value is
-    resolved to, None to send the value itself.
+    ``argument`` is its name, or its path in a map such as ``rule.metric``; None to send nothing.
+    ``entity`` is the entity whose id the value is resolved to, None to send the value itself.
     """
 
     argument: str | None

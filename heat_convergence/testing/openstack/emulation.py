@@ -323,6 +323,8 @@ class Emulation:
         self, request: EmulatedRequest, rest_resource: RestResource, path_values: dict[str, str]
     ) -> EmulatedResponse:
         bodies, more = self.collection(rest_resource.entity, path_values).list_page(request.query)
+        if rest_resource.list_key is None:
+            return EmulatedResponse(200, bodies)
         answer: dict[str, Json] = {str(rest_resource.list_key): bodies}
         if more:
             answer[f"{rest_resource.list_key}_links"] = [{"rel": "next", "href": request.path}]

@@ -41,6 +41,9 @@ SERVICE_ENDPOINTS: Mapping[str, tuple[str, str, str]] = {
     "load_balancer": ("load-balancer", "/load-balancer/v2.0", ""),
     "dns": ("dns", "/dns/v2", ""),
     "shared_file_system": ("shared-file-system", "/share/v2", "2.85"),
+    "alarm": ("alarming", "/alarm", ""),
+    "message": ("messaging", "/messaging/v2", ""),
+    "workflow": ("workflowv2", "/workflow/v2", ""),
     "key_manager": ("key-manager", "/key-manager/v1", ""),
     "object_store": ("object-store", f"/swift/v1/AUTH_{PROJECT_ID}", ""),
 }
@@ -160,7 +163,7 @@ def _token(missing_services: frozenset[str], host: str) -> Json:
 def _version(path: str, newest: str, host: str) -> Json:
     """Return a discovery document with a single version."""
     major = path.rpartition("/")[2]
-    if "AUTH_" in path:
+    if not major.startswith("v"):
         major = "v1"
     version = {
         "id": major if "." in major else f"{major}.0",

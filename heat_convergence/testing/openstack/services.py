@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from heat_convergence.testing.openstack.automation import aodh_api, zaqar_api
 from heat_convergence.testing.openstack.compute import nova_api
 from heat_convergence.testing.openstack.emulation import Emulation
 from heat_convergence.testing.openstack.networking import (
@@ -37,6 +38,8 @@ SERVICES = (
     designate_api,
     manila_api,
     barbican_api,
+    aodh_api,
+    zaqar_api,
 )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.conformance.cases.automation import aodh, zaqar
 from tests.conformance.cases.compute import nova
 from tests.conformance.cases.networking import (
     designate,
@@ -15,6 +16,7 @@ from tests.conformance.cases.shared_services import barbican, glance, keystone
 from tests.conformance.cases.storage import cinder, manila, swift
 
 CASES = [
+    *aodh.CASES,
     *barbican.CASES,
     *networks.CASES,
     *routers.CASES,
@@ -27,5 +29,6 @@ CASES = [
     *nova.CASES,
     *octavia.CASES,
     *swift.CASES,
+    *zaqar.CASES,
     *neutron_services.CASES,
 ]

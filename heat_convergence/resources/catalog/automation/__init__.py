@@ -1,0 +1,1 @@
+"""Resource types of the services that automate work: Aodh, Mistral and Zaqar."""

@@ -1,0 +1,1 @@
+"""Aodh's types with behavior of their own."""

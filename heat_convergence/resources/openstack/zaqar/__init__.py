@@ -1,0 +1,1 @@
+"""Zaqar's types with behavior of their own."""

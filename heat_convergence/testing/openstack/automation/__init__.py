@@ -1,0 +1,1 @@
+"""Emulated services that automate work."""

@@ -1,0 +1,1 @@
+"""Conformance cases of the services that automate work."""
