@@ -20,6 +20,8 @@ USAGE = """usage: heat-convergence COMMAND [--help]
 
 commands:
   demo        create, update and delete an example stack and show its progress
+  lint        check templates and environments without a server
+  schema      print JSON Schema of templates or environments, for editors
   simulate    run engine and observer in a simulation with faults and check their invariants
   standalone  run the whole service in one process, on SQLite, for this machine only
 """
@@ -57,6 +59,8 @@ def heat_convergence() -> int:
     """Run ``heat-convergence COMMAND``."""
     commands: dict[str, Callable[[list[str]], int]] = {
         "demo": _demo,
+        "lint": _lint,
+        "schema": _schema,
         "simulate": _simulate,
         "standalone": _standalone,
     }
@@ -98,6 +102,15 @@ def _demo(arguments: list[str]) -> int:
 def _simulate(arguments: list[str]) -> int:
     # Single-threaded, in simulated time: no patching.
     return int(import_module("heat_convergence.cli.simulate").main(arguments))
+
+
+def _lint(arguments: list[str]) -> int:
+    # Single-threaded, no service: no patching.
+    return int(import_module("heat_convergence.cli.lint").main(arguments))
+
+
+def _schema(arguments: list[str]) -> int:
+    return int(import_module("heat_convergence.cli.template_schema").main(arguments))
 
 
 if __name__ == "__main__":

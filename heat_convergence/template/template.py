@@ -140,12 +140,20 @@ class Template:
     ) -> None:
         """Raise ``section_error`` if the template has sections that its version does not."""
         diagnostics = self.new_diagnostics()
+        self.add_section_errors(diagnostics, section_error)
+        diagnostics.raise_if_any()
+
+    def add_section_errors(
+        self,
+        diagnostics: Diagnostics,
+        section_error: Callable[[str], Error] = StackValidationFailed,
+    ) -> None:
+        """Add an error for each section that the version does not have."""
         for name in self.raw:
             if name not in self.version.sections:
                 hint = did_you_mean(name, self.version.sections)
                 message = f"The template section is invalid: {name}{hint}"
                 diagnostics.add(ValidationPhase.TEMPLATE, section_error(message), (name,))
-        diagnostics.raise_if_any()
 
 
 def _version(raw: Mapping[str, Json]) -> TemplateVersion:

@@ -288,7 +288,7 @@ class NestedStackValidator:
             diagnostics = template.new_diagnostics()
             inputs = TemplateInputs(
                 template,
-                _with_unknown_parameters(template, environment),
+                with_unknown_parameters(template, environment),
                 target.files,
                 replace(self.stack_context, id=None, facade=facade),
             )
@@ -362,7 +362,7 @@ def _validation_key(
     )
 
 
-def _with_unknown_parameters(template: Template, environment: Environment) -> Environment:
+def with_unknown_parameters(template: Template, environment: Environment) -> Environment:
     """Return the environment with unknown values for parameters that are missing.
 
     Their absence is reported as that of properties.

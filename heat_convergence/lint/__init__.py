@@ -1,0 +1,1 @@
+"""The linter: mistakes in templates and environments, and advice, without any server."""

@@ -1,0 +1,1 @@
+"""Advice on valid templates: one module for each subject."""

@@ -1,0 +1,74 @@
+"""Environment files: their own mistakes, and what they mean for templates."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from heat_convergence.common.errors import Error
+from heat_convergence.lint import rules
+from heat_convergence.lint.linted_template import Advice, path_of
+from heat_convergence.lint.referenced_files import ReferencedFiles
+from heat_convergence.template.environment.environment import (
+    Environment,
+    parse_environment_sections,
+)
+from heat_convergence.template.environment.environment_merge import merge_environment_files
+from heat_convergence.template.parsing.document_loader import Document
+from heat_convergence.template.template import Template
+
+Json = Any
+_REGISTRY = "resource_registry"
+
+
+@dataclass(frozen=True, slots=True)
+class EnvironmentFiles:
+    """The environment files of a run, merged in their order, and single parameter values.
+
+    Attributes:
+        texts: The texts by the path of the file.
+        parameters: Values that count before those of the files.
+    """
+
+    texts: Mapping[Path, str] = field(default_factory=dict)
+    parameters: Mapping[str, Json] = field(default_factory=dict)
+
+    def load(self, files: ReferencedFiles, template: Template) -> Environment:
+        """Return the environment of a template; read the templates that it names.
+
+        Raises:
+            Error: One of the files is invalid.
+        """
+        resolved = {
+            str(path): json.dumps(_resolve(text, path.parent, files))
+            for path, text in self.texts.items()
+        }
+        schemas = template.parameter_schemas(template.new_diagnostics())
+        merged = merge_environment_files(resolved, list(resolved), schemas)
+        return Environment(
+            parameters={**merged.parameters, **self.parameters},
+            parameter_defaults=merged.parameter_defaults,
+            registry=merged.registry,
+        )
+
+
+def check_environment(document: Document, folder: Path) -> Iterator[Advice]:
+    """Yield the mistakes of an environment and of the files that it names."""
+    files = ReferencedFiles()
+    try:
+        Environment.parse(_resolve(document.text or "", folder, files))
+    except Error as error:
+        yield Advice(rules.ENVIRONMENT, path_of(error), error.message)
+    for each in files.unreadable:
+        yield Advice(rules.UNREADABLE_REFERENCE, each.path, each.message)
+
+
+def _resolve(text: str, folder: Path, files: ReferencedFiles) -> dict[str, Json]:
+    """Return the sections of an environment with the names of templates replaced by URLs."""
+    sections = dict(parse_environment_sections(text))
+    if isinstance(sections.get(_REGISTRY), dict):
+        sections[_REGISTRY] = files.resolve_registry(sections[_REGISTRY], folder, (_REGISTRY,))
+    return sections
