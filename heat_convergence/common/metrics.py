@@ -61,6 +61,12 @@ MESSAGES = Counter(
     " failed.",
     ("method", "outcome"),
 )
+NOTIFICATIONS = Counter(
+    "heat_convergence_notifications",
+    "Notifications of other services, by service and outcome: used, widened to all resources of"
+    " a type because there were too many, ignored, or malformed.",
+    ("service", "outcome"),
+)
 UNEXPECTED_ERRORS = Counter(
     "heat_convergence_unexpected_errors",
     "Unexpected errors that an error boundary has contained.",

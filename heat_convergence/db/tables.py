@@ -247,6 +247,14 @@ resource = Table(
     Index("ix_resource_job_state_stack_id", "job_state", "stack_id", "id"),
     Index("ix_resource_project_id_job_state", "project_id", "job_state", "root_id", "id"),
     Index("ix_resource_job_state_posted_at", "job_state", "posted_at"),
+    # Values may be too long for another kind of index.
+    Index(
+        "ix_resource_physical_id",
+        "physical_id",
+        mysql_length=64,
+        mariadb_length=64,
+        postgresql_using="hash",
+    ),
     **TABLE_OPTIONS,
 )
 

@@ -20,6 +20,7 @@ from heat_convergence.common.fair_executor import SlotGroups
 from heat_convergence.common.transactions import retry_transaction
 from heat_convergence.convergence.drift.observation import (
     MassLossBreaker,
+    ObservationSource,
     WatchedResource,
     WatchGroup,
     WatchResult,
@@ -52,6 +53,7 @@ from heat_convergence.stacks.daemon_services import (
 
 LOG = logging.getLogger(__name__)
 _NUMBERS = "project=%(project)s type=%(type)s region=%(region)s lost=%(lost)s total=%(total)s"
+_CLOCK_ERROR_S = 0.5  # between the times of two observers
 _SUSPECTED = f"mass loss suspected: {_NUMBERS}"
 _OVER = f"mass loss over: {_NUMBERS}"
 
@@ -94,6 +96,7 @@ class DriftWatch:
             pool or InlinePollPool(), services.settings.observation_limit_s
         )
         self._done: deque[_GroupRead] = deque()
+        self._changed_while_read: set[tuple[str, str]] = set()
         self._implementations = sorted(
             each.name
             for each in services.registry
@@ -116,6 +119,10 @@ class DriftWatch:
                 {"seconds": interval_s, "error": error.log_text},
             )
             return interval_s
+
+    def expect_read(self) -> None:
+        """Look for due groups at the next tick, because hints have made some due."""
+        self._next_read_at = self._clock()
 
     def _run_due(self, now: datetime, interval_s: float) -> float:
         if now >= self._next_discovery_at:
@@ -146,9 +153,7 @@ class DriftWatch:
 
     def _start_due_reads(self, now: datetime) -> None:
         # A group whose worker dies is read again after the time that its read may take.
-        until = now + timedelta(
-            seconds=self._settings.observation_limit_s + self._settings.watch_interval_s
-        )
+        until = self._taken_until(now)
         limit = self._settings.watch_groups_limit
         groups = retry_transaction(
             partial(self._watch.take_due_groups, now, until, limit), wait=self._wait
@@ -161,6 +166,10 @@ class DriftWatch:
         next_at = self._watch.get_next_time()
         if next_at is not None and next_at < self._next_read_at:
             self._next_read_at = next_at
+
+    def _taken_until(self, now: datetime) -> datetime:
+        limit_s = self._settings.observation_limit_s + self._settings.watch_interval_s
+        return now + timedelta(seconds=limit_s)
 
     def _start_reads(self, project_id: str, groups: Sequence[WatchGroup], now: datetime) -> None:
         names = [group.implementation for group in groups]
@@ -187,7 +196,8 @@ class DriftWatch:
                 continue
             slots = self._slots(resource_type, read.members)
             key = ("watch", *group.key)
-            self._reads.start(key, slots, partial(self._read, resource_type, read))
+            if not self._reads.start(key, slots, partial(self._read, resource_type, read)):
+                self._changed_while_read.add(group.key)
 
     def _slots(self, resource_type: ResourceType, members: Sequence[WatchMember]) -> SlotGroups:
         """Return the groups of the calls; none if no member's credential can be read."""
@@ -236,7 +246,8 @@ class DriftWatch:
         """Read a group, perhaps in another thread; the next round records the result."""
         rule = LossRule(self._settings.drift.mass_loss, read.breakers)
         result = read_group(resource_type, read.members, read.started_at, self._errors, rule)
-        self._done.append(replace(read, result=result))
+        changed = tuple(replace(each, source=_source(read.group)) for each in result.changed)
+        self._done.append(replace(read, result=replace(result, changed=changed)))
         self._request_tick()
 
     def _record_results(self) -> None:
@@ -246,15 +257,26 @@ class DriftWatch:
 
     def _record(self, read: _GroupRead) -> None:
         interval_s = self._next_interval_s(read)
+        next_at = read.started_at + timedelta(seconds=interval_s)
+        if read.group.key in self._changed_while_read:
+            self._changed_while_read.discard(read.group.key)
+            next_at = self._next_read_at = self._clock()
         group = replace(
             read.group,
             interval_s=interval_s,
-            next_at=read.started_at + timedelta(seconds=interval_s),
+            next_at=next_at,
             observed_at=read.group.observed_at if read.result.reason else read.started_at,
             reason=read.result.reason,
         )
         opened, closed = self._breakers_after(read)
-        result = WatchResult(read.result.changed, read.obsolete, read.is_empty, opened, closed)
+        result = WatchResult(
+            read.result.changed,
+            read.obsolete,
+            read.is_empty,
+            opened,
+            closed,
+            self._taken_until(read.started_at),
+        )
         retry_transaction(partial(self._watch.record, group, result), wait=self._wait)
         self._log(read)
 
@@ -330,6 +352,15 @@ def _numbers(breaker: MassLossBreaker) -> dict[str, object]:
         "lost": breaker.lost,
         "total": breaker.total,
     }
+
+
+def _source(group: WatchGroup) -> ObservationSource:
+    """Return how a group came to be read: a hint makes it due before its interval has passed."""
+    planned_s = group.interval_s - _CLOCK_ERROR_S
+    if group.observed_at is None or group.reason:
+        return ObservationSource.SWEEP
+    is_hinted = group.next_at < group.observed_at + timedelta(seconds=planned_s)
+    return ObservationSource.NOTIFICATION if is_hinted else ObservationSource.SWEEP
 
 
 def _changed_since(member: WatchMember, time: datetime) -> bool:

@@ -22,6 +22,7 @@ from heat_convergence.observer.poll_pool import InlinePollPool, PollPool, PollsI
 from heat_convergence.observer.polling import (
     ObservationBatch,
     PollGroup,
+    PollGroups,
     PollResult,
     observed_dependencies,
     plan_polls,
@@ -72,7 +73,7 @@ class Observer:
             boundary=self._boundary,
             read_nested_status=_nested_stack_observer(services, evaluation),
             rebuild=rebuild,
-            expect_poll=self._expect,
+            expect_poll=self.expect_poll,
         )
         self._snapshot_cleanup = SnapshotCleanup(
             store=services.store,
@@ -93,6 +94,7 @@ class Observer:
             snapshot_cleanup=self._snapshot_cleanup,
         )
         self._results: deque[PollResult] = deque()
+        self._waiting: PollGroups = {}
         self._next_sweep_at = services.clock()
         self._next_poll_at: datetime | None = None
         self._poll_ahead_until: datetime | None = None
@@ -124,6 +126,7 @@ class Observer:
         now = self._clock()
         try:
             self._boundary.search(partial(self._poll_due, now))
+            self._boundary.search(self._start_polls)
             self.process_results()
             if now >= self._next_sweep_at:
                 self._sweep.run(now)
@@ -175,16 +178,20 @@ class Observer:
                 self._stacks.fail_resources(stack_id, [row.id for row in members], error_id)
         known, groups = plan_polls(due, self._registry, now, self._errors)
         self._results.append(known)
-        for key, group in sorted(groups.items()):
-            # Those of a group under way are due again after the lease.
-            self._polls.start(key, key, partial(self._poll, group))
+        for key, group in groups.items():
+            self._waiting.setdefault(key, PollGroup()).merge(group)
+
+    def _start_polls(self) -> None:
+        """Start what is due; the resources of a group under way wait until that has ended."""
+        for key, group in sorted(self._waiting.items()):
+            if self._polls.start(key, key, partial(self._poll, group), self._request_tick):
+                del self._waiting[key]
 
     def _poll(self, group: PollGroup) -> None:
         """Observe resources, perhaps in another thread; the next round records the result."""
         self._boundary.search(
             lambda: self._results.append(group.run(self._registry, self._errors))
         )
-        self._request_tick()
 
     def _process_results(self) -> None:
         """Process the observations that have ended, those of a stack together."""
@@ -208,9 +215,10 @@ class Observer:
     def _find_next_poll(self) -> None:
         # Reset before the query: a poll that a message announces meanwhile is kept.
         self._next_poll_at = None
-        self._expect(self._store.sweeps.get_next_observation_time())
+        self.expect_poll(self._store.sweeps.get_next_observation_time())
 
-    def _expect(self, poll_at: datetime | None) -> None:
+    def expect_poll(self, poll_at: datetime | None) -> None:
+        """Poll at a time, unless another poll is due earlier; None is no time."""
         if poll_at is not None and (self._next_poll_at is None or poll_at < self._next_poll_at):
             self._next_poll_at = poll_at
             self._request_tick()

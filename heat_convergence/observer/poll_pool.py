@@ -56,8 +56,20 @@ class PollsInProgress:
         self._keys: set[Hashable] = set()
         self._guard = threading.Lock()
 
-    def start(self, key: Hashable, groups: SlotGroups, work: Callable[[], None]) -> bool:
+    def start(
+        self,
+        key: Hashable,
+        groups: SlotGroups,
+        work: Callable[[], None],
+        then: Callable[[], None] = lambda: None,
+    ) -> bool:
         """Start the work, unless work with the same key is under way.
+
+        Args:
+            key: Work with the same key waits until this has ended.
+            groups: The groups that share the pool's threads.
+            work: The observations.
+            then: Called when work with the same key can be started again.
 
         Returns:
             Whether it was started.
@@ -74,6 +86,7 @@ class PollsInProgress:
             finally:
                 with self._guard:
                     self._keys.discard(key)
+                then()
 
         self._pool.start(groups, limited)
         return True

@@ -84,6 +84,13 @@ class PollGroup:
         default_factory=dict
     )
 
+    def merge(self, newer: PollGroup) -> None:
+        """Add the resources of a newer group, whose rows count where both have them."""
+        for key, members in newer.polls.items():
+            ids = {row.id for row, _ in members}
+            kept = [each for each in self.polls.get(key, ()) if each[0].id not in ids]
+            self.polls[key] = [*kept, *members]
+
     def run(self, registry: ResourceTypeRegistry, errors: ErrorLog) -> PollResult:
         """Observe the resources."""
         result, boundary = PollResult(), _boundary(errors)

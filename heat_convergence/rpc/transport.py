@@ -59,10 +59,25 @@ def create_transport(
     return oslo_messaging.get_rpc_transport(conf, url=url)
 
 
-def create_notification_transport(conf: cfg.ConfigOpts) -> oslo_messaging.NotificationTransport:
-    """Return the transport of notifications: their own URL, else ``transport_url``."""
+def create_notification_transport(
+    conf: cfg.ConfigOpts, url: oslo_messaging.TransportURL | None = None
+) -> oslo_messaging.NotificationTransport:
+    """Return the transport of notifications: their own URL, else ``transport_url``.
+
+    Args:
+        conf: The configuration.
+        url: URL instead of these options.
+    """
     _register_options(conf, EXCHANGE)
-    return oslo_messaging.get_notification_transport(conf)
+    return oslo_messaging.get_notification_transport(conf, url)
+
+
+def notification_url(conf: cfg.ConfigOpts, url: str = "") -> oslo_messaging.TransportURL:
+    """Return a URL, or that of the service's own notifications."""
+    _register_options(conf, EXCHANGE)
+    conf.register_opts(notifier_opts, group="oslo_messaging_notifications")
+    text = url or conf.oslo_messaging_notifications.transport_url
+    return oslo_messaging.TransportURL.parse(conf, text)
 
 
 def configured_drivers(conf: cfg.ConfigOpts) -> frozenset[str]:

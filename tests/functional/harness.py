@@ -29,6 +29,7 @@ from heat_convergence.engine.engine import Engine
 from heat_convergence.engine.nested_executor import NestedStackExecutor, NestedTreeLimits
 from heat_convergence.engine.pool import InlineJobPool, JobPool
 from heat_convergence.observer.drift_watch import DriftWatch
+from heat_convergence.observer.notifications.receiver import NotificationReceiver
 from heat_convergence.observer.observer import Observer
 from heat_convergence.observer.poll_pool import PollPool
 from heat_convergence.resources.custom_constraints import CLOUDLESS_CONSTRAINTS
@@ -239,4 +240,5 @@ class LocalService(InProcessDaemons):
             daemon_services, evaluation, rebuild=StackBuilder(services).rebuild, pool=poll_pool
         )
         self.watch = DriftWatch(daemon_services, evaluation, pool=poll_pool)
+        self.notifications = NotificationReceiver(daemon_services, observer, self.watch)
         return engine, observer

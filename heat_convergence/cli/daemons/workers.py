@@ -24,6 +24,7 @@ from heat_convergence.cli.components.assembly import (
 )
 from heat_convergence.cli.components.settings import convergence_settings
 from heat_convergence.cli.daemons.heartbeat import Heartbeat
+from heat_convergence.cli.daemons.notification_threads import NotificationThreads
 from heat_convergence.cli.daemons.periodic_tasks import PeriodicTasks
 from heat_convergence.cli.daemons.worker_locks import EndedWorker, WorkerLocks, locks_folder
 from heat_convergence.cli.startup.startup_state import StartupState
@@ -36,6 +37,7 @@ from heat_convergence.engine.pool import ConcurrentJobPool
 from heat_convergence.engine.preparation_journal import PreparationJournal, parse_journal
 from heat_convergence.engine.takeover import take_over_jobs
 from heat_convergence.observer.drift_watch import DriftWatch
+from heat_convergence.observer.notifications.receiver import NotificationReceiver
 from heat_convergence.observer.observer import Observer
 from heat_convergence.observer.poll_pool import ConcurrentPollPool
 from heat_convergence.rpc import messages
@@ -328,6 +330,12 @@ class ObserverWorker(MessageWorker):
             pool=pool,
         )
         self.watch = DriftWatch(services, evaluation, request_tick=self.request_round, pool=pool)
+        self.notifications = NotificationReceiver(
+            services, self.observer, self.watch, request_tick=self.request_round
+        )
+        self._listeners = NotificationThreads(
+            components.conf, self.notifications.receive, self.stop_event, components.errors
+        )
         self._periodic = threading.Thread(
             target=self._run_periodic_tasks, name="periodic", daemon=True
         )
@@ -336,6 +344,7 @@ class ObserverWorker(MessageWorker):
         """Start in the background, with the periodic tasks."""
         super().start(startup)
         self._periodic.start()
+        self._listeners.start()
 
     @property
     def thread_count(self) -> int:
@@ -352,7 +361,10 @@ class ObserverWorker(MessageWorker):
 
     def run_round(self) -> float:
         """Poll, sweep and watch, and return the seconds until the next round."""
+        next_hints_s = self.notifications.tick()
         next_tick_s = min(self.observer.tick(), self.watch.tick())
+        if next_hints_s is not None:
+            next_tick_s = min(next_tick_s, next_hints_s)
         return min(next_tick_s, self.settings.sweep_interval_s)
 
     def run_drain_round(self) -> float:
@@ -361,7 +373,8 @@ class ObserverWorker(MessageWorker):
         return self.settings.sweep_interval_s
 
     def on_drained(self) -> None:
-        """Stop the threads of observations."""
+        """Stop the threads of observations and the listeners."""
+        self._listeners.stop()
         self._executor.shutdown()
 
     def take_over(self, ended: Mapping[str, EndedWorker]) -> None:

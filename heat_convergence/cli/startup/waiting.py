@@ -66,7 +66,7 @@ def start_listening(
     """
     pause_s = _FIRST_PAUSE_S
     while not stop_event.is_set():
-        error = _error_of(start)
+        error = error_of(start)
         if error is None:
             startup.mark_ready()
             return True
@@ -82,7 +82,8 @@ def start_listening(
     return False
 
 
-def _error_of(start: Callable[[], None]) -> Exception | None:
+def error_of(start: Callable[[], None]) -> Exception | None:
+    """Return the error of the start of a listener, None if it has started."""
     try:
         start()
     except Exception as error:  # noqa: BLE001  # error boundary of the listener

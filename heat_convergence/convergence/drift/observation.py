@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, TypedDict
 
@@ -37,6 +37,7 @@ DRIFTED = frozenset({DriftStatus.MODIFIED, DriftStatus.DELETED, DriftStatus.ERRO
 class ObservationSource(StrEnum):
     """The way in which the watch learned of a resource's state."""
 
+    NOTIFICATION = "notification"  # a list that a notification of the service has caused
     SWEEP = "sweep"  # a list that shows many resources
     READ = "read"  # a read of the one resource
 
@@ -181,6 +182,19 @@ class WatchGroup:
 
 
 @dataclass(frozen=True, slots=True)
+class ReadPause:
+    """The shortest times between two reads of a group that hints cause.
+
+    Attributes:
+        known: For hints about a physical resource, or a type of a project.
+        any_project: For hints about a type whose project is not known.
+    """
+
+    known: timedelta
+    any_project: timedelta
+
+
+@dataclass(frozen=True, slots=True)
 class WatchedResource:
     """A resource of a complete stack, with the observation recorded last.
 
@@ -221,6 +235,8 @@ class WatchResult:
         is_empty: Whether the group has no resource any more.
         open_breakers: Breakers to store; of those that exist only the numbers change.
         closed_breakers: Ids of breakers to delete.
+        taken_until: The time until which the group was taken. An earlier time in the row is
+            that of a hint, and stays.
     """
 
     changed: tuple[ResourceObservation, ...] = ()
@@ -228,3 +244,4 @@ class WatchResult:
     is_empty: bool = False
     open_breakers: tuple[MassLossBreaker, ...] = ()
     closed_breakers: tuple[str, ...] = ()
+    taken_until: datetime | None = None

@@ -9,9 +9,11 @@ from collections.abc import Collection
 from datetime import datetime
 from typing import Protocol, Unpack
 
+from heat_convergence.convergence.drift.change_hints import ChangeHints
 from heat_convergence.convergence.drift.observation import (
     ControlValues,
     MassLossBreaker,
+    ReadPause,
     StackDriftControl,
     WatchedResources,
     WatchGroup,
@@ -48,6 +50,20 @@ class WatchRepository(Protocol):
     def take_due_groups(self, now: datetime, until: datetime, limit: int) -> list[WatchGroup]:
         """Take groups whose ``next_at`` has come, and postpone it to ``until``."""
 
+    def advance_groups(self, hints: ChangeHints, now: datetime, pause: ReadPause) -> int:
+        """Make groups due to whose resources hints apply.
+
+        A physical resource counts while its resource is listed by ``list_watched``.
+
+        Args:
+            hints: what may have changed.
+            now: the time.
+            pause: the shortest times between two reads of a group.
+
+        Returns:
+            The number of groups that are read earlier than planned.
+        """
+
     def get_next_time(self) -> datetime | None:
         """Return the earliest ``next_at`` of all groups."""
 
@@ -73,7 +89,8 @@ class WatchRepository(Protocol):
         """Record what a read has found, and the group's times and reason.
 
         An observation is dropped when an action on its resource has begun since it was listed.
-        A group that has no resource any more is deleted.
+        A group that has no resource any more is deleted. If hints have made the group due
+        since it was taken, its next time stays as it is.
 
         Returns:
             The number of observations written.

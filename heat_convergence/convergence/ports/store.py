@@ -12,6 +12,7 @@ from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import Protocol
 
+from heat_convergence.convergence.drift.change_hints import ChangeHints
 from heat_convergence.convergence.drift.repair_repository import RepairRepository
 from heat_convergence.convergence.drift.repository import WatchRepository
 from heat_convergence.convergence.model.job import JobRef
@@ -101,6 +102,20 @@ class SweepRepository(Protocol):
 
     def take_due_observations(self, now: datetime, until: datetime, limit: int) -> list[Resource]:
         """Take resources whose ``observe_at`` has come, and postpone it to ``until``."""
+
+    def advance_observations(self, hints: ChangeHints, now: datetime, limit: int) -> int:
+        """Make resources due that wait for an observation, and to which hints apply.
+
+        Hints without a project are left out.
+
+        Args:
+            hints: what may have changed.
+            now: the time, to which a later ``observe_at`` is set.
+            limit: the largest number of resources of each project and of ids.
+
+        Returns:
+            The number of resources.
+        """
 
     def take_snapshots_to_delete(
         self, now: datetime, until: datetime, limit: int

@@ -13,9 +13,11 @@ from typing import Any, Unpack
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from heat_convergence.convergence.drift.change_hints import ChangeHints
 from heat_convergence.convergence.drift.observation import (
     ControlValues,
     MassLossBreaker,
+    ReadPause,
     ResourceObservation,
     StackDriftControl,
     WatchedResource,
@@ -27,7 +29,7 @@ from heat_convergence.convergence.drift.repository import WatchRepository
 from heat_convergence.convergence.model.action import Status
 from heat_convergence.convergence.model.job import DesiredState
 from heat_convergence.db.connection.database import Database
-from heat_convergence.db.drift import breaker_rows, control_rows, observation_rows
+from heat_convergence.db.drift import breaker_rows, control_rows, hinted_groups, observation_rows
 from heat_convergence.db.index_hints import safe_delete
 from heat_convergence.db.statements import resource_rows, stack_rows
 from heat_convergence.db.statements.readable_rows import (
@@ -134,6 +136,15 @@ class SqlWatchRepository(WatchRepository):
                 )
         return read_each(rows, _group_of)
 
+    def advance_groups(self, hints: ChangeHints, now: datetime, pause: ReadPause) -> int:
+        """Make groups due to whose resources hints apply."""
+        with self._database.read() as connection:
+            keys = hinted_groups.find_groups(connection, hints, _AT_REST)
+        if not keys and not hints.types_of_any_project():
+            return 0
+        with self._database.write() as connection:
+            return hinted_groups.advance(connection, keys, hints, now, pause)
+
     def get_next_time(self) -> datetime | None:
         """Return the earliest ``next_at`` of all groups."""
         with self._database.read() as connection:
@@ -212,6 +223,7 @@ class SqlWatchRepository(WatchRepository):
                 connection.execute(safe_delete(watch_group).where(key))
             else:
                 values = {name: getattr(group, name) for name in _FIELDS[2:]}
+                values["next_at"] = hinted_groups.keep_earlier(group.next_at, result.taken_until)
                 connection.execute(watch_group.update().where(key).values(**values))
         return len(valid)
 

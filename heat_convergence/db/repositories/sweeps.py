@@ -13,6 +13,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from heat_convergence.common import metrics
+from heat_convergence.convergence.drift.change_hints import ChangeHints
 from heat_convergence.convergence.model.action import Status
 from heat_convergence.convergence.model.job import IN_FLIGHT, JobRef, JobState, ObservedState
 from heat_convergence.convergence.model.job_transitions import postpone_observation, repost
@@ -22,7 +23,7 @@ from heat_convergence.convergence.ports.store import SweepRepository
 from heat_convergence.db.connection.database import Database
 from heat_convergence.db.index_hints import force_index
 from heat_convergence.db.repositories.resources import SqlResourceRepository
-from heat_convergence.db.statements import snapshot_rows
+from heat_convergence.db.statements import hinted_observations, snapshot_rows
 from heat_convergence.db.statements.readable_rows import read_each, select_earliest
 from heat_convergence.db.statements.resource_rows import lock_matching, update_rows
 from heat_convergence.db.tables import resource, snapshot, stack
@@ -63,6 +64,11 @@ class SqlSweepRepository(SweepRepository):
             ids = [row.id for row in lock_matching(connection, oldest, due)]
             update_rows(connection, ids, postpone_observation(until).values)
             return SqlResourceRepository(connection).get_readable(ids)
+
+    def advance_observations(self, hints: ChangeHints, now: datetime, limit: int) -> int:
+        """Make resources due that wait for an observation, and to which hints apply."""
+        with self._database.write() as connection:
+            return hinted_observations.advance_observations(connection, hints, now, limit)
 
     def take_snapshots_to_delete(
         self, now: datetime, until: datetime, limit: int

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection
 from dataclasses import replace
 from datetime import datetime
 
+from heat_convergence.convergence.drift.change_hints import ChangeHints
 from heat_convergence.convergence.lifecycle.nested.parent_notification import (
     is_nested_stack_cancelled,
 )
@@ -15,6 +16,7 @@ from heat_convergence.convergence.model.job_transitions import (
     extend_lease,
     postpone_observation,
     repost,
+    request_observation,
 )
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.resource_columns import get_column
@@ -64,6 +66,24 @@ class MemorySweepRepository(SweepRepository):
             ids = [row.id for row in self._first(is_due, "observe_at", limit)]
             tx.jobs.apply(ids, postpone_observation(until))
             return tx.resources.get(ids)
+
+    def advance_observations(self, hints: ChangeHints, now: datetime, limit: int) -> int:
+        """Make resources due that wait for an observation, and to which hints apply."""
+
+        def is_hinted(row: Resource) -> bool:
+            """Return whether the resource waits for a later observation, and a hint applies."""
+            type_ = (row.identity.project_id, row.desired.implementation)
+            return (
+                row.job.state is JobState.AWAITING_OBSERVATION
+                and row.observation.observe_at is not None
+                and row.observation.observe_at > now
+                and (row.physical.id in hints.physical_ids or type_ in hints.types)
+            )
+
+        with self._session.transaction() as tx:
+            ids = [row.id for row in self._first(is_hinted, "observe_at", limit)]
+            tx.jobs.apply(ids, request_observation(now))
+        return len(ids)
 
     def take_snapshots_to_delete(
         self, now: datetime, until: datetime, limit: int

@@ -24,6 +24,7 @@ from heat_convergence.common.failures import (
     Throttled,
     Unavailable,
 )
+from heat_convergence.convergence.drift.change_hints import ChangeHints
 from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.model.job import JobRef
 from heat_convergence.convergence.model.resource import Resource
@@ -184,6 +185,11 @@ class FaultInjectingSweeps:
         """Take due observations as the store does."""
         with self._store.commit_point():
             return self._inner.take_due_observations(now, until, limit)
+
+    def advance_observations(self, hints: ChangeHints, now: datetime, limit: int) -> int:
+        """Advance observations as the store does."""
+        with self._store.commit_point():
+            return self._inner.advance_observations(hints, now, limit)
 
     def take_snapshots_to_delete(
         self, now: datetime, until: datetime, limit: int

@@ -7,9 +7,11 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Unpack
 
+from heat_convergence.convergence.drift.change_hints import ANY_PROJECT, ChangeHints
 from heat_convergence.convergence.drift.observation import (
     ControlValues,
     MassLossBreaker,
+    ReadPause,
     ResourceObservation,
     StackDriftControl,
     WatchedResource,
@@ -75,6 +77,27 @@ class MemoryWatchRepository(WatchRepository):
             for group in taken:
                 groups[group.key] = replace(group, next_at=until)
         return taken
+
+    def advance_groups(self, hints: ChangeHints, now: datetime, pause: ReadPause) -> int:
+        """Make groups due to whose resources hints apply."""
+        with self._session.transaction():
+            tables = self._session.tables
+            hinted = {
+                (row.identity.project_id, row.desired.implementation)
+                for row in tables.resources.values()
+                if row.physical.id in hints.physical_ids and self._is_at_rest(row)
+            } | hints.types
+            count = 0
+            for key, group in sorted(tables.watch_groups.items()):
+                if key not in hinted and (ANY_PROJECT, key[1]) not in hinted:
+                    continue
+                shortest = pause.known if key in hinted else pause.any_project
+                is_early = group.observed_at is not None and group.observed_at > now - shortest
+                next_at = now + shortest if is_early else now
+                if next_at < group.next_at:
+                    tables.watch_groups[key] = replace(group, next_at=next_at)
+                    count += 1
+        return count
 
     def get_next_time(self) -> datetime | None:
         """Return the earliest ``next_at`` of all groups."""
@@ -170,6 +193,9 @@ class MemoryWatchRepository(WatchRepository):
             if result.is_empty:
                 tables.watch_groups.pop(group.key, None)
             elif group.key in tables.watch_groups:
+                hinted_at = tables.watch_groups[group.key].next_at
+                if result.taken_until is not None and hinted_at < result.taken_until:
+                    group = replace(group, next_at=min(hinted_at, group.next_at))
                 tables.watch_groups[group.key] = group
         return len(valid)
 

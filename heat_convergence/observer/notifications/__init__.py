@@ -1,0 +1,1 @@
+"""Notifications of other services, as hints what to read soon."""
