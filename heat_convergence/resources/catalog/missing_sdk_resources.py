@@ -27,6 +27,22 @@ class Firewall(_MissingResource):
     resources_key = "firewalls"
 
 
+class HostResource(_MissingResource):
+    """A compute host of Blazar."""
+
+    base_path = "/os-hosts"
+    resource_key = "host"
+    resources_key = "hosts"
+
+
+class LeaseResource(_MissingResource):
+    """A lease of Blazar."""
+
+    base_path = "/leases"
+    resource_key = "lease"
+    resources_key = "leases"
+
+
 class L2Gateway(_MissingResource):
     """A layer 2 gateway."""
 

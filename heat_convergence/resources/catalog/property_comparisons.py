@@ -119,6 +119,10 @@ COMPARISONS: Mapping[str, Mapping[str, PropertyComparison]] = {
         "name": SET_BY_SERVICE,  # completed by the name of the zone
         "records": NORMALIZED,
     },
+    "OS::Blazar::Lease": {"start_date": NOT_READABLE, "end_date": NOT_READABLE},
+    "OS::Ironic::Port": {"address": NORMALIZED, "extra": SUBSET, "local_link_connection": SUBSET},
+    "OS::Magnum::ClusterTemplate": {"labels": SUBSET, "tls_disabled": SET_BY_SERVICE},
+    "OS::Manila::Share": {"metadata": SUBSET, "share_type": SET_BY_SERVICE},
     "OS::Zaqar::Queue": {"metadata": SUBSET},
     "OS::Designate::Zone": {"masters": NORMALIZED, "primaries": NORMALIZED},
 }

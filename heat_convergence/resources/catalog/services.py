@@ -8,6 +8,9 @@ from __future__ import annotations
 from heat_convergence.resources.catalog.automation.aodh import AODH
 from heat_convergence.resources.catalog.automation.zaqar import ZAQAR
 from heat_convergence.resources.catalog.catalog_service import CatalogService
+from heat_convergence.resources.catalog.compute.blazar import BLAZAR
+from heat_convergence.resources.catalog.compute.ironic import IRONIC
+from heat_convergence.resources.catalog.compute.magnum import MAGNUM
 from heat_convergence.resources.catalog.compute.nova import NOVA
 from heat_convergence.resources.catalog.networking.designate import DESIGNATE
 from heat_convergence.resources.catalog.networking.neutron import NEUTRON
@@ -22,10 +25,13 @@ from heat_convergence.resources.catalog.storage.swift import SWIFT
 SERVICES: tuple[CatalogService, ...] = (
     AODH,
     BARBICAN,
+    BLAZAR,
     CINDER,
     DESIGNATE,
     GLANCE,
+    IRONIC,
     KEYSTONE,
+    MAGNUM,
     MANILA,
     NEUTRON,
     NOVA,

@@ -49,8 +49,10 @@ class RestResourceClient:
 
     def update(self, path_id: str, arguments: Mapping[str, Json]) -> dict[str, Json]:
         """Update an object and return its body."""
-        method = self.rest_resource.update_method
-        return self._one(self.send(method, self.path(path_id), self._wrapped(dict(arguments))))
+        method, body = self.rest_resource.update_method, self._wrapped(dict(arguments))
+        if self.rest_resource.updates_by_patch:
+            body = [_patch(name, value) for name, value in sorted(arguments.items())]
+        return self._one(self.send(method, self.path(path_id), body))
 
     def delete(self, path_id: str) -> bool:
         """Delete an object; return False when it is missing already."""
@@ -156,6 +158,14 @@ class RestResourceClient:
         if isinstance(body, Mapping) and self.rest_resource.item_key is not None:
             body = body.get(self.rest_resource.item_key, body)
         return dict(body) if isinstance(body, Mapping) else {}
+
+
+def _patch(name: str, value: Json) -> dict[str, Json]:
+    """Return the operation of a JSON patch that sets a field, or removes it for None."""
+    path = f"/{name}"
+    if value is None:
+        return {"op": "remove", "path": path}
+    return {"op": "replace", "path": path, "value": value}
 
 
 def _items(body: Json, key: str | None) -> list[dict[str, Json]]:

@@ -50,6 +50,7 @@ class RestResource:
         ids_are_urls: Ids are URLs, of which paths have the last segment.
         headers: Headers of every request.
         commit_method: The HTTP method of an update, where it is not the class's own.
+        updates_by_patch: An update is a JSON patch of the object (RFC 6902).
         paged_by_offset: Pages of a list are requested by their offset, not by a marker.
         list_query: Query parameters of every list request.
     """
@@ -70,6 +71,7 @@ class RestResource:
     ids_are_uuids: bool = True
     ids_are_urls: bool = False
     paged_by_offset: bool = False
+    updates_by_patch: bool = False
     headers: tuple[tuple[str, str], ...] = ()
     commit_method: str | None = None
     list_query: tuple[tuple[str, str], ...] = ()

@@ -44,6 +44,9 @@ SERVICE_ENDPOINTS: Mapping[str, tuple[str, str, str]] = {
     "alarm": ("alarming", "/alarm", ""),
     "message": ("messaging", "/messaging/v2", ""),
     "workflow": ("workflowv2", "/workflow/v2", ""),
+    "container_infrastructure_management": ("container-infra", "/container-infra/v1", ""),
+    "baremetal": ("baremetal", "/baremetal/v1", "1.90"),
+    "reservation": ("reservation", "/reservation/v1", ""),
     "key_manager": ("key-manager", "/key-manager/v1", ""),
     "object_store": ("object-store", f"/swift/v1/AUTH_{PROJECT_ID}", ""),
 }

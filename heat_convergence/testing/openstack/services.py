@@ -8,7 +8,12 @@ from __future__ import annotations
 from typing import Any
 
 from heat_convergence.testing.openstack.automation import aodh_api, zaqar_api
-from heat_convergence.testing.openstack.compute import nova_api
+from heat_convergence.testing.openstack.compute import (
+    blazar_api,
+    ironic_api,
+    magnum_api,
+    nova_api,
+)
 from heat_convergence.testing.openstack.emulation import Emulation
 from heat_convergence.testing.openstack.networking import (
     designate_api,
@@ -40,6 +45,9 @@ SERVICES = (
     barbican_api,
     aodh_api,
     zaqar_api,
+    blazar_api,
+    ironic_api,
+    magnum_api,
 )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.conformance.cases.automation import aodh, zaqar
-from tests.conformance.cases.compute import nova
+from tests.conformance.cases.compute import blazar, ironic, magnum, nova
 from tests.conformance.cases.networking import (
     designate,
     networks,
@@ -26,6 +26,9 @@ CASES = [
     *keystone.CASES,
     *designate.CASES,
     *manila.CASES,
+    *blazar.CASES,
+    *ironic.CASES,
+    *magnum.CASES,
     *nova.CASES,
     *octavia.CASES,
     *swift.CASES,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from openstack.shared_file_system.v2 import share_network, share_type
+from openstack.shared_file_system.v2 import share, share_network, share_snapshot, share_type
 
 from heat_convergence.resources.catalog.catalog_rows import make_rest_resource, make_spec
 from heat_convergence.resources.catalog.catalog_service import CatalogService
@@ -15,20 +15,30 @@ from heat_convergence.resources.driver.rest_resources import (
 )
 from heat_convergence.resources.driver.type_spec import (
     ArgumentMapping,
+    StatusMapping,
     omit_arguments,
     rename_arguments,
 )
+from heat_convergence.resources.openstack.cinder.subresources import VOLUME_METADATA
 from heat_convergence.resources.openstack.manila.share_networks import (
     SecurityService,
     SecurityServices,
     ShareNetwork,
     ShareType,
 )
+from heat_convergence.resources.openstack.manila.shares import AccessRules, Share
 from heat_convergence.resources.openstack.subresources import ExtraSpecs
 
 _rest_resource = partial(make_rest_resource, "Manila", "shared_file_system", microversion="2.13")
 
 REST_RESOURCES = by_entity(
+    _rest_resource(
+        "share",
+        share.Share,
+        list_path="/shares/detail",
+        ownership_mark_field=OwnershipMarkField.METADATA,
+    ),
+    _rest_resource("share_snapshot", share_snapshot.ShareSnapshot, list_path="/snapshots/detail"),
     _rest_resource(
         "share_network",
         share_network.ShareNetwork,
@@ -48,6 +58,23 @@ REST_RESOURCES = by_entity(
 _spec = partial(make_spec, "Manila", REST_RESOURCES)
 
 TYPE_SPECS = (
+    _spec(
+        "Share",
+        "share",
+        arguments={
+            **rename_arguments(share_protocol="share_proto"),
+            "share_network": ArgumentMapping("share_network_id", "manila.share_network"),
+            "share_type": ArgumentMapping("share_type", "manila.share_type"),
+            "snapshot": ArgumentMapping("snapshot_id", "manila.share_snapshot"),
+        },
+        update_argument_names={"name": "display_name", "description": "display_description"},
+        status_mapping=StatusMapping(
+            ready=frozenset({"available"}), failed=frozenset({"error", "error_deleting"})
+        ),
+        live_attributes=frozenset({"host", "share_server_id"}),
+        subresources=(VOLUME_METADATA, AccessRules()),
+        deletes_asynchronously=True,
+    ),
     _spec(
         "ShareNetwork",
         "share_network",
@@ -74,6 +101,7 @@ MANILA = CatalogService(
     REST_RESOURCES,
     TYPE_SPECS,
     {
+        "OS::Manila::Share": Share,
         "OS::Manila::SecurityService": SecurityService,
         "OS::Manila::ShareNetwork": ShareNetwork,
         "OS::Manila::ShareType": ShareType,

@@ -1,4 +1,4 @@
-"""Manila's API: share networks with their security services, and extra specs of share types."""
+"""Manila's API: shares, share networks with their security services, and share types."""
 
 from __future__ import annotations
 
@@ -10,9 +10,12 @@ from heat_convergence.testing.openstack.emulation import (
     EmulatedRequest,
     EmulatedResponse,
     Emulation,
+    new_id,
 )
 
 Json = Any
+AVAILABLE_AFTER_S = 1.5
+_RULES = "access_rules"  # of a share, which Manila shows by an action
 _ATTACHED = "security_service_ids"  # of a share network, which Manila does not show
 
 
@@ -20,13 +23,68 @@ def install(emulation: Emulation) -> None:
     """Install Manila's handlers."""
     emulation.on_create("manila.share_network", _create_share_network)
     emulation.on_create("manila.share_type", _create_share_type)
+    emulation.on_create("manila.share", _create_share)
     handlers = (
+        ("POST", "/shares/{id}/action", _change_access),
+        ("PUT", "/shares/{id}", _update_share),
+        ("PUT", "/shares/{id}/metadata", _set_metadata),
+        ("DELETE", "/shares/{id}", _delete_share),
+        ("GET", "/shares/{id}/export_locations", _list_export_locations),
         ("POST", "/share-networks/{id}/action", _change_security_services),
         ("GET", "/security-services/detail", _list_security_services),
         ("POST", "/types/{id}/extra_specs", _set_extra_specs),
         ("DELETE", "/types/{id}/extra_specs/{key}", _delete_extra_spec),
     )
     emulation.add_handlers("shared_file_system", handlers)
+
+
+def _create_share(emulation: Emulation, item: EmulatedResource) -> None:
+    item.body.update({"status": "creating", "host": "share-1", _RULES: {}})
+    item.scheduled_changes = [(emulation.now_s + AVAILABLE_AFTER_S, {"status": "available"})]
+
+
+def _share(emulation: Emulation, request: EmulatedRequest) -> EmulatedResource:
+    return emulation.get_existing("manila.share", request.path_parameters["id"])
+
+
+def _change_access(emulation: Emulation, request: EmulatedRequest) -> EmulatedResponse:
+    share = _share(emulation, request).body
+    ((action, arguments),) = request.body.items()
+    if action == "access_list":
+        return EmulatedResponse(200, {"access_list": list(share[_RULES].values())})
+    if share["status"] != "available":
+        raise EmulatedError(400, "New access rules cannot be applied while the share is busy.")
+    if action == "deny_access":
+        if share[_RULES].pop(arguments["access_id"], None) is None:
+            raise EmulatedError(404, "no such access rule")
+        return EmulatedResponse(202)
+    rule = {"id": new_id(), "state": "active", **arguments}
+    share[_RULES][rule["id"]] = rule
+    return EmulatedResponse(200, {"access": rule})
+
+
+def _update_share(emulation: Emulation, request: EmulatedRequest) -> EmulatedResponse:
+    share = _share(emulation, request).body
+    for name, value in request.body["share"].items():
+        share[name.removeprefix("display_")] = value
+    return EmulatedResponse(200, {"share": share})
+
+
+def _set_metadata(emulation: Emulation, request: EmulatedRequest) -> EmulatedResponse:
+    _share(emulation, request).body["metadata"] = dict(request.body["metadata"])
+    return EmulatedResponse(200, request.body)
+
+
+def _delete_share(emulation: Emulation, request: EmulatedRequest) -> EmulatedResponse:
+    item = _share(emulation, request)
+    item.body["status"] = "deleting"
+    item.scheduled_changes = [(emulation.now_s + AVAILABLE_AFTER_S, None)]
+    return EmulatedResponse(202)
+
+
+def _list_export_locations(emulation: Emulation, request: EmulatedRequest) -> EmulatedResponse:
+    path = f"192.0.2.5:/shares/{_share(emulation, request).body['id']}"
+    return EmulatedResponse(200, {"export_locations": [{"path": path, "preferred": True}]})
 
 
 def _create_share_network(emulation: Emulation, item: EmulatedResource) -> None:

@@ -17,7 +17,29 @@ def _case(name: str, *prerequisites: Any, **fields: Any) -> ConformanceCase:
     )
 
 
+RULE = {"access_type": "ip", "access_to": "192.0.2.0/24"}
+
 CASES = [
+    _case(
+        "Share",
+        NET,
+        SUBNET,
+        ("network", "OS::Manila::ShareNetwork", {"neutron_subnet": {"get": "subnet"}}),
+        properties={
+            "share_protocol": "NFS",
+            "size": 1,
+            "share_network": {"get": "network"},
+            "metadata": {"a": 1},
+            "access_rules": [RULE],
+            "description": "d",
+        },
+        changes=[
+            {"metadata": {"b": "2"}, "access_rules": [{**RULE, "access_level": "ro"}]},
+            {"name": "hc-share", "description": "e", "is_public": True, "access_rules": []},
+        ],
+        attributes={"status": "available", "host": "share-1"},
+        replacement_properties={"size": 2},
+    ),
     _case(
         "SecurityService",
         properties={"type": "active_directory", "dns_ip": "192.0.2.1", "password": "secret"},

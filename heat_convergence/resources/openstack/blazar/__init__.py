@@ -1,0 +1,1 @@
+"""Blazar's types with behavior of their own."""

@@ -1,0 +1,1 @@
+"""Ironic's types with behavior of their own."""

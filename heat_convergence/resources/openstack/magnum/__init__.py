@@ -1,0 +1,1 @@
+"""Magnum's types with behavior of their own."""
