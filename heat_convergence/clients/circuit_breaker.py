@@ -73,6 +73,11 @@ class Endpoint:
         """Return the endpoint for one project or, without a project, for all."""
         return self if scope is FailureScope.PROJECT else Endpoint(self.service, self.region)
 
+    @property
+    def in_all_scopes(self) -> tuple[Endpoint, Endpoint]:
+        """The endpoint for all projects, and for this one."""
+        return Endpoint(self.service, self.region), self
+
 
 @dataclass(slots=True)
 class _Circuit:
@@ -97,8 +102,8 @@ class Attempt:
 
     def succeed(self) -> None:
         """Record that the service has answered."""
-        for scope in FailureScope:
-            self._breakers.record_success(self._endpoint.in_scope(scope))
+        for endpoint in self._endpoint.in_all_scopes:
+            self._breakers.record_success(endpoint)
 
     def fail(self, scope: FailureScope, error: TemporaryFailure) -> None:
         """Record a failure; if it is the project's, the endpoint itself has answered."""
@@ -155,9 +160,11 @@ class CircuitBreakers:
             return circuit is not None and circuit.open_until_s is not None
 
     def _check(self, endpoint: Endpoint) -> None:
+        if not self._circuits:
+            return
         now_s = self._now_s()
-        for scope in FailureScope:
-            circuit = self._circuits.get(endpoint.in_scope(scope))
+        for scoped in endpoint.in_all_scopes:
+            circuit = self._circuits.get(scoped)
             if circuit is None or circuit.open_until_s is None:
                 continue
             wait_s = circuit.open_until_s - now_s
@@ -171,11 +178,11 @@ class CircuitBreakers:
 
     def _start_probes(self, endpoint: Endpoint) -> dict[Endpoint, _Circuit]:
         half_open = {}
-        for scope in FailureScope:
-            circuit = self._circuits.get(endpoint.in_scope(scope))
+        for scoped in endpoint.in_all_scopes if self._circuits else ():
+            circuit = self._circuits.get(scoped)
             if circuit is not None and circuit.open_until_s is not None:
                 circuit.probe_started_s = self._now_s()
-                half_open[endpoint.in_scope(scope)] = circuit
+                half_open[scoped] = circuit
         return half_open
 
     def record_success(self, endpoint: Endpoint) -> None:

@@ -9,7 +9,6 @@ Source: RFC 9562, section 5.7.
 from __future__ import annotations
 
 import random
-import uuid
 from collections.abc import Callable
 from datetime import datetime
 
@@ -23,7 +22,8 @@ def build_uuid7(unix_ms: int, random_bits: int) -> str:
     value |= ((random_bits >> 62) & 0xFFF) << 64
     value |= 0b10 << 62
     value |= random_bits & (2**62 - 1)
-    return str(uuid.UUID(int=value))
+    text = f"{value:032x}"
+    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
 
 class IdGenerator:

@@ -14,14 +14,15 @@ from heat_convergence.common.error_log import ErrorLog, ErrorSubject
 from heat_convergence.common.failures import ConcurrentTransaction, Unavailable
 
 LOG = logging.getLogger(__name__)
+_PASSED_ON = (Unavailable, ConcurrentTransaction)
 
 
 class StackBoundary:
     """The boundaries of one observer."""
 
     def __init__(self, errors: ErrorLog) -> None:
-        self._stack = ErrorBoundary(BoundaryName.STACK, errors, (Unavailable,))
-        self._pass = ErrorBoundary(BoundaryName.PASS, errors, (Unavailable,))
+        self._stack = ErrorBoundary(BoundaryName.STACK, errors, _PASSED_ON)
+        self._pass = ErrorBoundary(BoundaryName.PASS, errors, _PASSED_ON)
 
     def run(self, stack_id: str, work: Callable[[], object]) -> str | None:
         """Do the work on a stack.
@@ -36,7 +37,7 @@ class StackBoundary:
         Raises:
             Unavailable: The database does not answer, which concerns every stack.
         """
-        return _contain(self._stack, stack_id, work)
+        return _contain(self._stack, work, stack_id)
 
     def search(self, work: Callable[[], object]) -> None:
         """Do one of the searches of a pass.
@@ -44,17 +45,17 @@ class StackBoundary:
         Raises:
             Unavailable: The database does not answer.
         """
-        _contain(self._pass, "", work)
+        _contain(self._pass, work)
 
 
-def _contain(boundary: ErrorBoundary, stack_id: str, work: Callable[[], object]) -> str | None:
-    def attempt() -> None:
-        try:
-            work()
-        except ConcurrentTransaction as error:
-            LOG.warning(
-                "stack left to the next pass: stack=%(stack)s error=%(error)s",
-                {"stack": stack_id, "error": error.log_text},
-            )
-
-    return boundary.contain(attempt, ErrorSubject(stack_id))
+def _contain(
+    boundary: ErrorBoundary, work: Callable[[], object], stack_id: str = ""
+) -> str | None:
+    try:
+        return boundary.contain(work, ErrorSubject(stack_id) if stack_id else None)
+    except ConcurrentTransaction as error:
+        LOG.warning(
+            "stack left to the next pass: stack=%(stack)s error=%(error)s",
+            {"stack": stack_id, "error": error.log_text},
+        )
+        return None

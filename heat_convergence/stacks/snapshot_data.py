@@ -7,7 +7,6 @@ which deletes.  Reads the snapshot's document (``lifecycle.stack_export``).
 from __future__ import annotations
 
 import copy
-import random
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -287,6 +286,5 @@ def _view(snapshot: Snapshot, each: SnapshotEntry, now: datetime, cloud: Any) ->
         action=Action.DELETE,
         started_at=now,
         now=now,
-        random=random.Random(snapshot.id),  # nosec B311  # jitter, never a secret
         cloud=cloud,
     )

@@ -8,7 +8,6 @@ an attribute, ``{"segment_of": name}`` for the only segment of a network, and
 
 from __future__ import annotations
 
-import random
 import time
 import uuid
 from collections.abc import Callable, Mapping
@@ -99,7 +98,6 @@ class ResourceTypeDriver:
             action=Action.CREATE,
             started_at=now,
             now=now,
-            random=random.Random(resource_id),
             cloud=self.cloud,
             resource_snapshot_name=f"hc-{name}-{resource_id[:8]}-1",
         )

@@ -7,8 +7,9 @@ and plans set columns by it.  Knows no SQL.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import fields
 from datetime import datetime
+from functools import lru_cache
 from operator import attrgetter, itemgetter
 from typing import Any, TypedDict, Unpack
 
@@ -56,6 +57,13 @@ COLUMNS: Mapping[str, tuple[str, str]] = {
     for field in fields(part_type)
 }
 """Column → part of the resource and its field; all columns of a part in the fields' order."""
+
+_get_parts: Callable[[Resource], tuple[Any, ...]] = attrgetter(*_PARTS)
+_READERS: Sequence[tuple[Any, Callable[[Any], tuple[Any, ...]]]] = tuple(
+    (part_type, attrgetter(*(field.name for field in fields(part_type))))
+    for part_type in _PARTS.values()
+)
+"""For each part its type and the function that returns the values of its fields."""
 
 _get_all: Callable[[Resource], tuple[Any, ...]] = attrgetter(
     *(".".join(each) for each in COLUMNS.values())
@@ -177,11 +185,23 @@ def with_columns(row: Resource, **columns: Unpack[ResourceColumns]) -> Resource:
 
 def with_values(row: Resource, columns: Mapping[str, object]) -> Resource:
     """Return the row with other values in these columns, owned by transitions or not."""
-    changes: dict[str, dict[str, object]] = {}
-    for column, value in columns.items():
+    parts = list(_get_parts(row))
+    for part, places in _find_places(tuple(columns)):
+        part_type, get_values = _READERS[part]
+        values = list(get_values(parts[part]))
+        for column, place in places:
+            values[place] = columns[column]
+        parts[part] = part_type(*values)
+    return Resource(*parts)
+
+
+@lru_cache(maxsize=1024)
+def _find_places(columns: tuple[str, ...]) -> Sequence[tuple[int, Sequence[tuple[str, int]]]]:
+    """Return the parts that the columns are in, each with its columns and their places in it."""
+    parts = list(_PARTS)
+    found: dict[int, list[tuple[str, int]]] = {}
+    for column in columns:
         part, field = COLUMNS[column]
-        changes.setdefault(part, {})[field] = value
-    parts: dict[str, Any] = {
-        part: replace(getattr(row, part), **values) for part, values in changes.items()
-    }
-    return replace(row, **parts)
+        names = [each.name for each in fields(_PARTS[part])]
+        found.setdefault(parts.index(part), []).append((column, names.index(field)))
+    return tuple(found.items())

@@ -5,7 +5,6 @@ Called by engines, observers and the api; no other module builds a context. It m
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -64,7 +63,6 @@ def build_context(
         action=action,
         started_at=started_at or now,
         now=now,
-        random=random.Random(f"{row.id} {action}"),  # nosec B311  # jitter, never a secret
         metadata=inputs.metadata,
         resource_snapshot_name=resource_snapshot_name(
             row.identity.physical_name,
@@ -126,7 +124,6 @@ def dependency_context(found: InputResource, stack: Stack, now: datetime) -> Res
         action=found.action,
         started_at=now,
         now=now,
-        random=random.Random(found.id),  # nosec B311  # jitter, never a secret
     )
 
 

@@ -5,10 +5,11 @@ Made by ``resource_context`` for a verb, and by the verb for its caller; they de
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cached_property
+from random import Random
 from typing import Any
 
 from heat_convergence.common.errors import Error
@@ -27,15 +28,13 @@ def no_cloud(tree_id: str) -> None:
     """Return no cloud: the ``CloudFactory`` of a process that runs without one."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ResourceContext:
     """All that a verb may know about its resource.
 
     Attributes:
         properties: Resolved properties with defaults; on update and delete, those recorded last.
         started_at: The time at which the current action started.
-        random: Seeded by the resource's id and action, so that a repeated verb draws the same
-        numbers.
         metadata: The resource's metadata, for verbs that create or change it.
         resource_snapshot_name: The name to save a snapshot under: the same at every attempt of
             one
@@ -63,7 +62,6 @@ class ResourceContext:
     action: Action
     started_at: datetime
     now: datetime
-    random: random.Random
     timeout_s: float | None = None
     metadata: Mapping[str, Json] = field(default_factory=dict)
     resource_snapshot_name: str = ""
@@ -71,6 +69,12 @@ class ResourceContext:
     dependencies: Mapping[str, ResourceContext] = field(default_factory=dict)
     predecessors: tuple[str, ...] = ()
     stack_source: StackSource = NO_STACK_SOURCE
+
+    @cached_property
+    def random(self) -> Random:
+        """Seeded by the resource's id and action: a repeated verb draws the same numbers."""
+        seed = f"{self.resource_id} {self.action}"
+        return Random(seed)  # nosec B311  # jitter, never a secret
 
 
 @dataclass(frozen=True, slots=True)

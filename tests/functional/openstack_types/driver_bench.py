@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import uuid
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -53,7 +52,6 @@ class DriverBench:
             attributes={},
             data={},
             now=now,
-            random=random.Random(1),
             cloud=self.cloud,
             **fields,
         )

@@ -6,7 +6,6 @@ import base64
 import email
 import email.policy
 import json
-import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -116,7 +115,6 @@ def build_context(server: Server, cloud: FakeStackCloud) -> ContextBuilder:
             action=Action.CREATE,
             started_at=NOW,
             now=NOW,
-            random=random.Random(1),
             cloud=cloud,
             metadata=metadata or {},
         )

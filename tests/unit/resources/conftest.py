@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -52,7 +51,6 @@ def make_context(
         action=action,
         started_at=START,
         now=START + timedelta(seconds=after_s),
-        random=random.Random(f"r-1 {action}"),
         **fields,
     )
 
