@@ -9,7 +9,6 @@ from heat_convergence.convergence.invariants.transition import (
     Transition,
     ViolationMessages,
     describe,
-    existing_resources,
 )
 from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.job import DesiredState, JobState
@@ -42,7 +41,7 @@ def rule_7(step: Transition) -> ViolationMessages:
 def _wrongly_suspended(step: Transition) -> ViolationMessages:
     stack = step.after.stack
     present = {row.id for row in step.after.resources if row.desired.state is DesiredState.PRESENT}
-    for actual in existing_resources(step):
+    for actual in step.existing_resources:
         if actual.resource_id not in present or actual.changed_externally:
             continue
         if stack.action is Action.SUSPEND and not actual.suspended:
@@ -79,7 +78,7 @@ def _differences(
         elif not actual.ready:
             yield f"{describe(row)} is not ready"
     known = {row.physical.id for row in rows.values()}
-    for actual in existing_resources(step):
+    for actual in step.existing_resources:
         if actual.id not in known:
             yield f"{actual.id} is left over"
 

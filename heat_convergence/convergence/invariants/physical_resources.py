@@ -8,7 +8,6 @@ from heat_convergence.convergence.invariants.transition import (
     Transition,
     ViolationMessages,
     describe,
-    existing_resources,
 )
 from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.job import DesiredState
@@ -26,7 +25,7 @@ def rule_4(step: Transition) -> ViolationMessages:
     ids_by_resource: dict[str, list[str]] = {}
     # The document of a stack that is to be adopted stands for all of its resources.
     several = {row.id for row in step.after.resources if row.physical.awaits_stack_adoption}
-    for actual in existing_resources(step):
+    for actual in step.existing_resources:
         if actual.resource_id not in several:
             ids_by_resource.setdefault(actual.resource_id, []).append(actual.id)
     for resource_id, ids in sorted(ids_by_resource.items()):
@@ -46,7 +45,7 @@ def rule_5(step: Transition) -> ViolationMessages:
         yield f"{describe(row)} is desired and is being deleted"
     if row is not None and call.version == row.job.version and _retained(row):
         yield f"{describe(row)} is to be retained and is being deleted"
-    for user in existing_resources(step):
+    for user in step.existing_resources:
         if call.physical_id in user.used_ids and user.resource_id in step.after.by_id:
             yield f"{call.physical_id} is being deleted while {user.id} uses it"
 
@@ -66,7 +65,7 @@ def _unrecorded_intent(call: CloudCall, state: StackState) -> ViolationMessages:
 
 def _orphans(step: Transition) -> ViolationMessages:
     rows = step.after.by_id
-    for actual in existing_resources(step):
+    for actual in step.existing_resources:
         row = rows.get(actual.resource_id)
         if row is None:
             yield f"{actual.id} exists and no row knows it"

@@ -62,4 +62,4 @@ def _has_cycle(edges: Sequence[Edge]) -> bool:
     for edge in edges:
         if edge.needed_by is not None and not edge.observed_ready:
             needs.setdefault(edge.needed_by, set()).add(edge.resource_id)
-    return Graph.from_requirements(needs).find_cycle() is not None
+    return bool(needs) and Graph.from_requirements(needs).find_cycle() is not None

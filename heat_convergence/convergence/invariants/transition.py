@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cached_property
 
 from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.model.graph_edge import Edge
@@ -52,7 +53,7 @@ class ActualResource:
     changed_externally: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class StackState:
     """The stored rows of one stack; ``edges`` are those of its version."""
 
@@ -60,12 +61,12 @@ class StackState:
     resources: tuple[Resource, ...]
     edges: tuple[Edge, ...]
 
-    @property
+    @cached_property
     def by_id(self) -> dict[str, Resource]:
         """The resources by id."""
         return {row.id: row for row in self.resources}
 
-    @property
+    @cached_property
     def unready_requirements(self) -> set[str]:
         """Ids of resources that need another one that is not ready."""
         return {
@@ -86,7 +87,7 @@ class CloudCall:
     physical_id: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Transition:
     """One step of one actor: a committed transaction, a call or a refused request.
 
@@ -107,6 +108,13 @@ class Transition:
     actual_resources: Mapping[str, ActualResource] = field(default_factory=dict)
     expected_properties: Mapping[str, Mapping[str, Json] | None] | None = None
 
+    @cached_property
+    def existing_resources(self) -> list[ActualResource]:
+        """The stack's physical resources that exist, by id."""
+        stack_id = self.after.stack.id
+        found = (each for each in self.actual_resources.values() if each.stack_id == stack_id)
+        return sorted((each for each in found if each.exists), key=lambda each: each.id)
+
 
 ViolationMessages = Iterable[str]
 
@@ -126,13 +134,4 @@ def newly_claimed(step: Transition) -> list[Resource]:
         for row in step.after.resources
         if row.lease.token is not None
         and (row.id not in before or before[row.id].lease.token != row.lease.token)
-    ]
-
-
-def existing_resources(step: Transition) -> list[ActualResource]:
-    """Return the stack's physical resources that exist, by id."""
-    return [
-        actual
-        for _id, actual in sorted(step.actual_resources.items())
-        if actual.exists and actual.stack_id == step.after.stack.id
     ]

@@ -16,6 +16,9 @@ class MemoryEventRepository(MemoryRepository, EventRepository):
 
     def insert(self, events: Sequence[Event]) -> None:
         """Insert events, their reasons as a text column returns them."""
-        self._tables.events.extend(
-            replace(event, reason=sanitize_text(event.reason)) for event in events
-        )
+        self._tables.events.extend(map(_sanitize_reason, events))
+
+
+def _sanitize_reason(event: Event) -> Event:
+    reason = sanitize_text(event.reason)
+    return event if reason == event.reason else replace(event, reason=reason)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Unpack
@@ -57,15 +56,15 @@ class MemoryJobRepository(MemoryRepository, JobRepository):
 
     def get_workload(self, project_id: str, stack_id: str | None = None) -> Workload:
         """Return how much is under way in the project and, if named, in the stack."""
-        rows = self._tables.resources.values()
-        project = Counter(row.job.state for row in rows if row.identity.project_id == project_id)
-        stack = Counter(row.job.state for row in rows if row.stack_id == stack_id)
+        rows = [row for row in self._tables.resources.values() if row.job.state is not None]
+        project = [row.job.state for row in rows if row.identity.project_id == project_id]
+        stack = [row.job.state for row in rows if row.stack_id == stack_id]
         return Workload(
-            posted=project[JobState.POSTED],
-            running=project[JobState.RUNNING],
-            has_schedulable=project[JobState.SCHEDULABLE] > 0,
-            in_flight=sum(stack[state] for state in COUNTED_IN_FLIGHT),
-            has_queued=stack[JobState.QUEUED] > 0,
+            posted=project.count(JobState.POSTED),
+            running=project.count(JobState.RUNNING),
+            has_schedulable=JobState.SCHEDULABLE in project,
+            in_flight=sum(state in COUNTED_IN_FLIGHT for state in stack),
+            has_queued=JobState.QUEUED in stack,
         )
 
     def apply(

@@ -51,8 +51,8 @@ class MemorySweepRepository(SweepRepository):
 
         with self._session.transaction() as tx:
             rows = self._first(is_lost, "posted_at", limit)
-            ids = [row.id for row in rows]
-            tx.jobs.apply(ids, repost(now))
+            if rows:
+                tx.jobs.apply([row.id for row in rows], repost(now))
         return [JobRef(row.stack_id, row.job.version, row.id) for row in rows]
 
     def take_due_observations(self, now: datetime, until: datetime, limit: int) -> list[Resource]:
@@ -64,7 +64,8 @@ class MemorySweepRepository(SweepRepository):
 
         with self._session.transaction() as tx:
             ids = [row.id for row in self._first(is_due, "observe_at", limit)]
-            tx.jobs.apply(ids, postpone_observation(until))
+            if ids:
+                tx.jobs.apply(ids, postpone_observation(until))
             return tx.resources.get(ids)
 
     def advance_observations(self, hints: ChangeHints, now: datetime, limit: int) -> int:

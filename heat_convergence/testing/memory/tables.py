@@ -1,4 +1,4 @@
-"""The rows of the in-memory store, and their copies for a rollback.
+"""The rows of the in-memory store, and their rollback.
 
 Used by the repositories beside this module and, to read what is stored, by the
 simulator.  Knows no method of the ports.
@@ -6,9 +6,9 @@ simulator.  Knows no method of the ports.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, TypeVar
 
 from heat_convergence.convergence.drift.observation import (
     MassLossBreaker,
@@ -25,6 +25,70 @@ from heat_convergence.convergence.model.service_record import ServiceRecord
 from heat_convergence.convergence.model.snapshot import Snapshot
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.testing.memory.values import as_stored
+
+Key = TypeVar("Key")
+Row = TypeVar("Row")
+
+
+class Table(dict[Key, Row]):
+    """Rows by key, whose changes since the start of a transaction can be undone.
+
+    Attributes:
+        change_count: How often rows were written, deleted or restored.
+        changed_tables: The list to which the table adds itself at the first change.
+    """
+
+    def __init__(self, rows: Mapping[Key, Row] | Iterable[tuple[Key, Row]] = ()) -> None:
+        super().__init__(rows)
+        self.change_count = 0
+        self.changed_tables: list[Table[Any, Any]] = []
+        self._before: dict[Key, Row] | None = None
+
+    def keep(self) -> None:
+        """Keep all changes; later ones can be undone."""
+        self._before = None
+
+    def undo(self) -> None:
+        """Restore the rows that there were at the last ``keep``."""
+        before, self._before = self._before, None
+        if before is not None:
+            self.change_count += 1
+            super().clear()
+            super().update(before)
+
+    def _note_change(self) -> None:
+        self.change_count += 1
+        if self._before is None:
+            self._before = dict(self)
+            self.changed_tables.append(self)
+
+    def __setitem__(self, key: Key, row: Row) -> None:
+        self._note_change()
+        super().__setitem__(key, row)
+
+    def __delitem__(self, key: Key) -> None:
+        self._note_change()
+        super().__delitem__(key)
+
+    def setdefault(self, key: Key, row: Row) -> Row:
+        """Return the row with the key; insert ``row`` if there is none."""
+        self._note_change()
+        return super().setdefault(key, row)
+
+    def pop(self, key: Key, default: Any = None) -> Any:
+        """Delete the row with the key and return it, or ``default`` if there is none."""
+        self._note_change()
+        return super().pop(key, default)
+
+    def update(self, rows: Mapping[Key, Row]) -> None:  # type: ignore[override]
+        """Write rows."""
+        self._note_change()
+        super().update(rows)
+
+    def clear(self) -> None:
+        """Delete all rows."""
+        self._note_change()
+        super().clear()
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,42 +113,49 @@ class GraphRow:
 class MemoryTables:
     """Everything a store keeps.  The rows are immutable, so copies may be shallow."""
 
-    stacks: dict[str, Stack] = field(default_factory=dict)
-    tags: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    goals: dict[str, Goal] = field(default_factory=dict)
-    contents: dict[str, str] = field(default_factory=dict)
-    snapshots: dict[str, Snapshot] = field(default_factory=dict)
-    resources: dict[str, Resource] = field(default_factory=dict)
-    graph: dict[tuple[int, str, str | None], GraphRow] = field(default_factory=dict)
+    stacks: Table[str, Stack] = field(default_factory=Table)
+    tags: Table[str, tuple[str, ...]] = field(default_factory=Table)
+    goals: Table[str, Goal] = field(default_factory=Table)
+    contents: Table[str, str] = field(default_factory=Table)
+    snapshots: Table[str, Snapshot] = field(default_factory=Table)
+    resources: Table[str, Resource] = field(default_factory=Table)
+    graph: Table[tuple[int, str, str | None], GraphRow] = field(default_factory=Table)
     # (stack id, id of the one that may be used, id of its dependent)
-    physical_dependencies: dict[tuple[str, str, str], None] = field(default_factory=dict)
+    physical_dependencies: Table[tuple[str, str, str], None] = field(default_factory=Table)
     events: list[Event] = field(default_factory=list)
-    services: dict[str, ServiceRecord] = field(default_factory=dict)
-    watch_groups: dict[tuple[str, str], WatchGroup] = field(default_factory=dict)
-    observations: dict[str, ResourceObservation] = field(default_factory=dict)
-    drift_controls: dict[str, StackDriftControl] = field(default_factory=dict)
-    drift_repairs: dict[tuple[str, str], ResourceRepair] = field(default_factory=dict)
-    drift_breakers: dict[str, MassLossBreaker] = field(default_factory=dict)
+    services: Table[str, ServiceRecord] = field(default_factory=Table)
+    watch_groups: Table[tuple[str, str], WatchGroup] = field(default_factory=Table)
+    observations: Table[str, ResourceObservation] = field(default_factory=Table)
+    drift_controls: Table[str, StackDriftControl] = field(default_factory=Table)
+    drift_repairs: Table[tuple[str, str], ResourceRepair] = field(default_factory=Table)
+    drift_breakers: Table[str, MassLossBreaker] = field(default_factory=Table)
+    _changed: list[Table[Any, Any]] = field(default_factory=list, compare=False, repr=False)
+    _event_count: int = field(default=0, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Have the tables report their changes."""
+        for name in _TABLE_NAMES:
+            getattr(self, name).changed_tables = self._changed
+        self._event_count = len(self.events)
 
     def copy(self) -> MemoryTables:
         """Return tables with the same rows."""
-        return MemoryTables(
-            stacks=dict(self.stacks),
-            tags=dict(self.tags),
-            goals=dict(self.goals),
-            contents=dict(self.contents),
-            snapshots=dict(self.snapshots),
-            resources=dict(self.resources),
-            graph=dict(self.graph),
-            physical_dependencies=dict(self.physical_dependencies),
-            events=list(self.events),
-            services=dict(self.services),
-            watch_groups=dict(self.watch_groups),
-            observations=dict(self.observations),
-            drift_controls=dict(self.drift_controls),
-            drift_repairs=dict(self.drift_repairs),
-            drift_breakers=dict(self.drift_breakers),
-        )
+        tables: dict[str, Any] = {name: Table(getattr(self, name)) for name in _TABLE_NAMES}
+        return MemoryTables(events=list(self.events), **tables)
+
+    def keep_changes(self) -> None:
+        """Keep all changes; later ones can be undone."""
+        for table in self._changed:
+            table.keep()
+        self._changed.clear()
+        self._event_count = len(self.events)
+
+    def undo_changes(self) -> None:
+        """Restore the rows that there were at the last ``keep_changes``."""
+        for table in self._changed:
+            table.undo()
+        self._changed.clear()
+        del self.events[self._event_count :]
 
     def resources_by_id(self, ids: Collection[str]) -> list[Resource]:
         """Return those of the resources that exist, by id."""
@@ -122,11 +193,16 @@ class MemoryTables:
 
     def keep_edges(self, keep: Callable[[GraphRow], bool]) -> None:
         """Delete the rows of the graph for which ``keep`` returns false."""
-        self.graph = {row.key: row for row in self.edges() if keep(row)}
+        for row in self.edges():
+            if not keep(row):
+                del self.graph[row.key]
 
     def snapshots_of_stack(self, stack_id: str) -> list[Snapshot]:
         """Return the stack's snapshots."""
         return [row for row in self.snapshots.values() if row.stack_id == stack_id]
+
+
+_TABLE_NAMES = tuple(each.name for each in fields(MemoryTables) if each.default_factory is Table)
 
 
 class MemoryRepository:

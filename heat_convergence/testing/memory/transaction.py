@@ -52,6 +52,7 @@ class MemorySession:
         """Start with empty tables, and reject evaluation inside transactions."""
         reject_evaluation_under_locks()
         self.tables = MemoryTables()
+        self._transaction = MemoryTransaction(self.tables)
         self._guard = threading.Lock()
         self._inside: int | None = None
 
@@ -62,12 +63,12 @@ class MemorySession:
             raise RuntimeError("a transaction must not be opened inside another")
         with self._guard:
             self._inside = threading.get_ident()
-            before = self.tables.copy()
+            self.tables.keep_changes()
             try:
                 with holding_locks():
-                    yield MemoryTransaction(self.tables)
+                    yield self._transaction
             except BaseException:
-                self.tables = before
+                self.tables.undo_changes()
                 raise
             finally:
                 self._inside = None
@@ -78,4 +79,8 @@ class MemorySession:
         if self._inside == threading.get_ident():
             raise RuntimeError("a transaction must not be opened inside another")
         with self._guard:
-            yield MemoryTransaction(self.tables.copy())
+            self.tables.keep_changes()
+            try:
+                yield self._transaction
+            finally:
+                self.tables.undo_changes()

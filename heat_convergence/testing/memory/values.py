@@ -22,7 +22,7 @@ def as_stored(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return values as a column returns them: JSON makes lists of tuples."""
     stored = dict(values)
     for name in _JSON & values.keys():
-        if values[name] is not None:
+        if values[name]:
             stored[name] = json.loads(json.dumps(values[name]))
     for name in _REASONS & values.keys():
         stored[name] = sanitize_text(values[name]) if values[name] else values[name]

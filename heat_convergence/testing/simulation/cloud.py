@@ -81,6 +81,7 @@ class SimulatedCloud:
         self.snapshots: dict[str, CloudSnapshot] = {}
         self._abandoned_stack_ids: set[str] = set()
         self._reserved_ids: set[str] = set()  # objects reserved for a later adoption
+        self._described: dict[str, tuple[tuple[Any, ...], ActualResource]] = {}  # by id
 
     # -- the service's API
 
@@ -225,7 +226,7 @@ class SimulatedCloud:
 
     def change_externally(self, cloud_object: CloudObject, properties: Mapping[str, Json]) -> None:
         """Change properties of an object without its owner's knowledge."""
-        cloud_object.properties.update(properties)
+        cloud_object.properties = {**cloud_object.properties, **properties}
         cloud_object.changed_externally = True
 
     # -- ownership
@@ -271,22 +272,34 @@ class SimulatedCloud:
 
     def inventory(self) -> dict[str, ActualResource]:
         """Return every object that ever existed, by id."""
-        return {
-            each.id: ActualResource(
-                id=each.id,
-                name=each.name,
-                type=each.type,
-                stack_id=each.stack_id,
-                resource_id=each.resource_id,
-                properties=each.properties,
-                used_ids=each.referenced_ids(),
-                exists=self.exists(each),
-                ready=not self.is_busy(each) and not each.in_error,
-                suspended=each.suspended,
-                changed_externally=each.changed_externally,
-            )
-            for each in self.objects.values()
-        }
+        now_s = self._elapsed_s()
+        return {each.id: self._describe(each, now_s) for each in self.objects.values()}
+
+    def _describe(self, each: CloudObject, now_s: float) -> ActualResource:
+        """Return the object as the rules see it, anew only if anything has changed."""
+        exists = now_s < each.deleted_at_s
+        ready = now_s >= each.ready_at_s and not each.in_error
+        owner = (each.stack_id, each.resource_id)
+        flags = (exists, ready, each.suspended, each.changed_externally, each.state_unknown)
+        state = (owner, flags, each.properties)
+        known = self._described.get(each.id)
+        if known is not None and known[0] == state:
+            return known[1]
+        described = ActualResource(
+            id=each.id,
+            name=each.name,
+            type=each.type,
+            stack_id=each.stack_id,
+            resource_id=each.resource_id,
+            properties=each.properties,
+            used_ids=each.referenced_ids(),
+            exists=exists,
+            ready=ready,
+            suspended=each.suspended,
+            changed_externally=each.changed_externally,
+        )
+        self._described[each.id] = (state, described)
+        return described
 
 
 class CloudView:

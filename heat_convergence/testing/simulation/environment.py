@@ -205,9 +205,7 @@ class SimulatedEnvironment(SimulationContext):
 
     def any_stack_in_progress(self) -> bool:
         """Return whether the status of any stack is IN_PROGRESS."""
-        return any(
-            state.stack.in_progress for state in self.invariant_checker.stack_states.values()
-        )
+        return any(self.invariant_checker.in_progress.values())
 
     def settle(self, limit_s: float) -> None:
         """Run events until no stack and no task is in progress.

@@ -17,29 +17,32 @@ Callback = Callable[[], None]
 
 
 class EventQueue:
-    """Future events ordered by time; ``now`` is the simulated clock."""
+    """Future events ordered by time; ``now`` is the simulated clock.
+
+    Attributes:
+        elapsed_s: Seconds since the start of the simulation; set by the queue alone.
+    """
 
     def __init__(self) -> None:
-        self._elapsed_s = 0.0
+        self.elapsed_s = 0.0
+        self._now, self._now_at_s = SIMULATION_START, 0.0
         self._queue: list[tuple[float, int, Callback]] = []
         self._order = itertools.count()
 
-    @property
-    def elapsed_s(self) -> float:
-        """Seconds since the start of the simulation."""
-        return self._elapsed_s
-
     def now(self) -> datetime:
         """Return the simulated time of day."""
-        return SIMULATION_START + timedelta(seconds=self._elapsed_s)
+        if self._now_at_s != self.elapsed_s:
+            self._now_at_s = self.elapsed_s
+            self._now = SIMULATION_START + timedelta(seconds=self.elapsed_s)
+        return self._now
 
     def schedule_after(self, seconds: float, callback: Callback) -> None:
         """Run the callback after a delay; a negative delay counts as none."""
-        self.schedule_at(self._elapsed_s + max(0.0, seconds), callback)
+        self.schedule_at(self.elapsed_s + max(0.0, seconds), callback)
 
     def schedule_at(self, at_s: float, callback: Callback) -> None:
         """Run the callback at a time in seconds; a time in the past means now."""
-        entry = (max(at_s, self._elapsed_s), next(self._order), callback)
+        entry = (max(at_s, self.elapsed_s), next(self._order), callback)
         heapq.heappush(self._queue, entry)
 
     def next_event_s(self) -> float | None:
@@ -52,9 +55,9 @@ class EventQueue:
 
     def run_next(self) -> None:
         """Advance the clock to the next event and run it."""
-        self._elapsed_s, _order, callback = heapq.heappop(self._queue)
+        self.elapsed_s, _order, callback = heapq.heappop(self._queue)
         callback()
 
     def advance_to(self, until_s: float) -> None:
         """Advance the clock without running any event."""
-        self._elapsed_s = max(self._elapsed_s, until_s)
+        self.elapsed_s = max(self.elapsed_s, until_s)

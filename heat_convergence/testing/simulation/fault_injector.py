@@ -135,6 +135,8 @@ class FaultInjector:
         return None
 
     def _planned_fault(self, process: str, point_type: str, context: str) -> str | None:
+        if not self.planned_faults:
+            return None
         words = {*context.split()}
         for planned in self.planned_faults:
             matches = process.startswith(planned.process_prefix)

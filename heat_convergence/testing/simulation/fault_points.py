@@ -82,15 +82,24 @@ class FaultInjectingLeases(LeaseRepository):
         return held
 
 
-class FaultInjectingTransaction:
+class _Wrapper:
+    """An object with the attributes of another, each of which is looked up there once."""
+
+    def __init__(self, wrapped: object) -> None:
+        self._wrapped = wrapped
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self._wrapped, name)
+        setattr(self, name, value)
+        return value
+
+
+class FaultInjectingTransaction(_Wrapper):
     """A transaction of one process, whose leases are fault points."""
 
     def __init__(self, inner: Transaction, process: SimulatedProcess) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self.leases = FaultInjectingLeases(inner.leases, process)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._inner, name)
 
 
 class FaultInjectingStore:
@@ -169,10 +178,11 @@ class FaultInjectingStore:
         return getattr(self._inner, name)
 
 
-class FaultInjectingSweeps:
+class FaultInjectingSweeps(_Wrapper):
     """The sweeps of one process; those that write commit at a fault point."""
 
     def __init__(self, store: FaultInjectingStore, inner: SweepRepository) -> None:
+        super().__init__(inner)
         self._store = store
         self._inner = inner
 
@@ -197,9 +207,6 @@ class FaultInjectingSweeps:
         """Take snapshots as the store does."""
         with self._store.commit_point():
             return self._inner.take_snapshots_to_delete(now, until, limit)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._inner, name)
 
 
 class FaultInjectingWorkers(WorkerRepository):

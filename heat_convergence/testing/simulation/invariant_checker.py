@@ -82,6 +82,7 @@ class InvariantChecker:
         self._failed_at: dict[str, datetime] = {}  # time of each stack's last failure
         self.violations: list[Violation] = []
         self.stack_states: dict[str, StackState] = {}
+        self.in_progress: dict[str, bool] = {}  # by the stack's id
         self._occurrences = occurrences
         self._store = store
         self._reader = reader_for(store)
@@ -96,6 +97,7 @@ class InvariantChecker:
         for stack_id, after in changed:
             before = self.stack_states.get(stack_id)
             self.stack_states[stack_id] = after
+            self.in_progress[stack_id] = after.stack.in_progress
             if before is not None and work is not None:
                 self._note_claims(before, after, work)
                 self._note_retained(before, after)
@@ -232,7 +234,7 @@ class InvariantChecker:
         ended = before is not None and before.stack.in_progress
         repaired = ended and stack.status is Status.COMPLETE and stack.action in _REPAIRS
         for row in after.resources:
-            if row.physical.data.get(SIGNAL_COUNT, 0) < users.signal_counts[row.id]:
+            if row.physical.data.get(SIGNAL_COUNT, 0) < users.signal_counts.get(row.id, 0):
                 self.report_violation(1, f"{row.name} ({row.id}) has lost a signal")
             marked = users.marked_unhealthy.get(row.id)
             if (

@@ -6,7 +6,7 @@ store, one for SQLite) reads no more than it needs.  Readers never write.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from typing import Any, Protocol
 
 from heat_convergence.convergence.invariants.transition import StackState
@@ -43,26 +43,42 @@ class MemoryStoreReader:
 
     def __init__(self, store: MemoryStore) -> None:
         self._store = store
-        self._known: dict[str, tuple[Any, ...]] = {}
+        self._states: dict[str, StackState] = {}
+        # By table the rows and the number of changes at the last read.
+        self._read: dict[str, tuple[Mapping[Hashable, Any], int]] = {}
 
     def changed_stacks(self) -> list[tuple[str, StackState]]:
         """Return the id and state of each stack changed since the last call."""
         tables = self._store.tables
+        written = {
+            *(row.id for row in self._written_rows("stacks")),
+            *(row.stack_id for row in self._written_rows("resources")),
+            *(row.stack_id for row in self._written_rows("graph")),
+        }
         found = []
-        for stack in tables.stacks.values():
+        for stack in tables.stacks.values() if written else ():
+            if stack.id not in written:
+                continue
             state = _state_from_tables(tables, stack)
-            parts = (stack, state.resources, state.edges)
-            if self._known.get(stack.id) != parts:
-                self._known[stack.id] = parts
+            if self._states.get(stack.id) != state:
+                self._states[stack.id] = state
                 found.append((stack.id, state))
         return found
 
+    def _written_rows(self, table: str) -> list[Any]:
+        """Return the rows of a table that are new or gone since the last call."""
+        known, count = self._read.get(table, ({}, -1))
+        current = getattr(self._store.tables, table)
+        if current.change_count == count:
+            return []
+        rows = dict(current)
+        self._read[table] = rows, current.change_count
+        new = [row for key, row in rows.items() if known.get(key) is not row]
+        return new + [row for key, row in known.items() if key not in rows]
+
 
 def _state_from_tables(tables: MemoryTables, stack: Stack) -> StackState:
-    rows = sorted(
-        (row for row in tables.resources.values() if row.stack_id == stack.id),
-        key=lambda row: row.id,
-    )
+    rows = tables.resources_of_stack(stack.id)
     edges = [
         Edge(row.resource_id, row.needed_by, row.observed_ready)
         for row in tables.graph.values()
