@@ -18,6 +18,7 @@ from heat_convergence.api.openapi_fields import (
 )
 from heat_convergence.convergence.drift.observation import DriftStatus
 from heat_convergence.convergence.drift.repair_budget import RepairStatus
+from heat_convergence.convergence.drift.repair_preview import RepairAction
 from heat_convergence.template.environment.drift_policies import DriftPolicy
 
 DRIFT_STATUS: Schema = {"type": "string", "enum": list(DriftStatus)}
@@ -39,6 +40,24 @@ _DRIFT_ENTRY: dict[str, Schema] = {
     "properties": list_of(object_with(property=TEXT, applied=ANY, observed=ANY)),
 }
 
+_PREVIEWED_REPAIR: dict[str, Schema] = {
+    **{
+        name: _DRIFT_ENTRY[name]
+        for name in (
+            "resource_name",
+            "resource_type",
+            "physical_resource_id",
+            "stack_id",
+            "stack_name",
+            "drift_status",
+            "observed_at",
+            "properties",
+        )
+    },
+    "repair_action": {"type": "string", "enum": list(RepairAction)},
+    "repair_reason": TEXT,
+}
+
 QUERIES: Mapping[str, Mapping[str, Schema]] = {
     "stack_drift": {"status": list_of(DRIFT_STATUS)},
     "drift": {"status": list_of(DRIFT_STATUS), "limit": COUNT, "marker": TEXT},
@@ -50,6 +69,19 @@ BODIES: Mapping[str, Schema] = {
 }
 
 RESPONSES: Mapping[str, Schema] = {
+    "action": {
+        "anyOf": [
+            {"type": "null"},
+            object_with(
+                repair=object_with(
+                    stack_id=TEXT,
+                    stack_name=TEXT,
+                    dry_run=_SWITCH,
+                    resources=list_of(object_with(**_PREVIEWED_REPAIR)),
+                )
+            ),
+        ]
+    },
     "stack_drift": object_with(
         drift=object_with(
             stack_id=TEXT,

@@ -26,6 +26,19 @@ class HealthBody:
     reason: str
 
 
+@dataclass(frozen=True, slots=True)
+class RepairBody:
+    """The value of the action ``repair``.
+
+    Attributes:
+        resources: Names of the resources to repair; None for all that have drifted.
+        dry_run: Whether to show what a repair would do, and to do nothing.
+    """
+
+    resources: tuple[str, ...] | None = None
+    dry_run: bool = False
+
+
 def parse_action_name(body: Mapping[str, Json]) -> str:
     """Return the body's only key, the action's name; its value is ignored."""
     if not body:
@@ -40,25 +53,28 @@ def parse_action_name(body: Mapping[str, Json]) -> str:
     return name
 
 
-def parse_repair(value: Json) -> tuple[str, ...] | None:
-    """Return the names of the resources to repair; None for all that have drifted.
+def parse_repair(value: Json) -> RepairBody:
+    """Return the parsed value of ``repair``.
 
     Raises:
-        HTTPBadRequest: The value of ``repair`` is neither null nor a map with names.
+        HTTPBadRequest: It is neither null nor a map with ``resources`` and ``dry_run``.
     """
-    if value is None or value == {}:
-        return None
+    if value is None:
+        return RepairBody()
     if not isinstance(value, Mapping):
         raise errors.HTTPBadRequest('"repair" must be null or a map with "resources".')
-    unknown = sorted(set(value) - {"resources"})
+    unknown = sorted(set(value) - {"resources", "dry_run"})
     if unknown:
         raise errors.HTTPBadRequest(f'"repair" has an unknown key: "{unknown[0]}".')
+    dry_run = parse_boolean("repair.dry_run", value.get("dry_run", False), errors.HTTPBadRequest)
+    if "resources" not in value:
+        return RepairBody(dry_run=dry_run)
     names = value["resources"]
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise errors.HTTPBadRequest('"repair.resources" must be a list of resource names.')
     if not names:
         raise errors.HTTPBadRequest('"repair.resources" must name at least one resource.')
-    return tuple(names)
+    return RepairBody(tuple(names), dry_run)
 
 
 def parse_snapshot_name(body: Mapping[str, Json]) -> str | None:

@@ -101,6 +101,6 @@ STACK_PART_ROUTES = [
         "stack_actions.action",
         None,
         body_schema="action",
-        response_schema="null",
+        response_schema="action",
     ),
 ]

@@ -5,7 +5,7 @@ Pure functions of what was read.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from heat_convergence.api.views.formats import format_time
@@ -15,6 +15,7 @@ from heat_convergence.convergence.drift.observation import (
     StackDriftControl,
 )
 from heat_convergence.convergence.drift.repair_budget import RepairStatus, ResourceRepair
+from heat_convergence.convergence.drift.repair_preview import PreviewedRepair
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.db.drift.reads import DriftEntry, ResourceDrift, summarize
 from heat_convergence.template.environment.drift_policies import DriftPolicy
@@ -75,13 +76,7 @@ def format_repair(repair: ResourceRepair, stack_name: str) -> dict[str, Json]:
 def format_entry(entry: DriftEntry, *, shows_secrets: bool) -> dict[str, Json]:
     """Return a resource with what differs; values of sensitive resources may be masked."""
     found = entry.observation
-    properties = [dict(each) for each in found.properties]
-    if found.sensitive and not shows_secrets:
-        properties = [
-            {"property": each["property"]}
-            | mask_values({"applied": each["applied"], "observed": each["observed"]})
-            for each in properties
-        ]
+    masked = found.sensitive and not shows_secrets
     return {
         "resource_name": entry.resource_name,
         "resource_type": entry.resource_type,
@@ -93,5 +88,47 @@ def format_entry(entry: DriftEntry, *, shows_secrets: bool) -> dict[str, Json]:
         "drift_reason": found.reason,
         "observation_source": str(found.source),
         "drift_policy": str(found.policy or DriftPolicy.REPORT),
-        "properties": properties,
+        "properties": _format_properties(found.properties, masked=masked),
     }
+
+
+def format_repair_preview(
+    stack: Stack, previewed: Sequence[PreviewedRepair], shows_secrets: bool
+) -> dict[str, Json]:
+    """Return what a repair of a stack would do."""
+    return {
+        "stack_id": stack.id,
+        "stack_name": stack.name,
+        "dry_run": True,
+        "resources": [_format_previewed(each, shows_secrets) for each in previewed],
+    }
+
+
+def _format_previewed(previewed: PreviewedRepair, shows_secrets: bool) -> dict[str, Json]:
+    resource = previewed.resource
+    masked = resource.sensitive and not shows_secrets
+    return {
+        "stack_id": resource.stack_id,
+        "stack_name": resource.stack_name,
+        "resource_name": resource.name,
+        "resource_type": resource.type,
+        "physical_resource_id": resource.physical_id,
+        "drift_status": str(resource.status),
+        "observed_at": format_time(resource.observed_at),
+        "repair_action": str(previewed.action),
+        "repair_reason": previewed.reason,
+        "properties": _format_properties(previewed.properties, masked=masked),
+    }
+
+
+def _format_properties(
+    properties: Sequence[Mapping[str, Json]], *, masked: bool
+) -> list[dict[str, Json]]:
+    """Return the properties that differ; the values may be masked."""
+    if not masked:
+        return [dict(each) for each in properties]
+    return [
+        {"property": each["property"]}
+        | mask_values({"applied": each["applied"], "observed": each["observed"]})
+        for each in properties
+    ]

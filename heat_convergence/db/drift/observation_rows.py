@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -28,8 +28,12 @@ def from_row(row: Any) -> ResourceObservation:
         StoredValueUnreadable: A value of the row cannot be decoded.
     """
     values = dict(zip(FIELDS, check_row(t.name, FIELDS, row), strict=True))
-    changed = tuple(values["properties"].get(_CHANGED, ()))
-    return ResourceObservation(**{**values, "properties": changed})
+    return ResourceObservation(**{**values, "properties": changes_of(values["properties"])})
+
+
+def changes_of(properties: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
+    """Return the properties that differ, of the map that is stored."""
+    return tuple(properties.get(_CHANGED, ()))
 
 
 def replace_rows(connection: Connection, observations: Sequence[ResourceObservation]) -> None:

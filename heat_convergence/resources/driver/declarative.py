@@ -7,7 +7,7 @@ it must not wait for a service to finish.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -131,15 +131,19 @@ class DeclarativeType(DriftDetection):
 
     def drifted_properties(self, context: ResourceContext, result: VerbResult) -> frozenset[str]:
         """Return the names of properties that differ and that an update can restore."""
+        differing = self.compare(context, self.comparable_values(context, result))
+        return self.restorable_properties(drift.name for drift in differing)
+
+    def restorable_properties(self, names: Iterable[str]) -> frozenset[str]:
+        """Return those of the properties that an update can restore after others changed them."""
         # The body need not show what an update of its own sends: there the declared ones count.
         declared_only = type(self).update is not DeclarativeType.update
-        differing = self.compare(context, self.comparable_values(context, result))
         return frozenset(
-            drift.name
-            for drift in differing
-            if self.schema.update_allowed(drift.name)
-            and (drift.name in self.spec.comparisons or not declared_only)
-            and self.spec.is_restorable(drift.name)
+            name
+            for name in names
+            if self.schema.update_allowed(name)
+            and (name in self.spec.comparisons or not declared_only)
+            and self.spec.is_restorable(name)
         )
 
     def apply_change(

@@ -7,7 +7,7 @@ the observer for resources of complete stacks; nothing here may change a physica
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from heat_convergence.convergence.drift.observation import PropertyDrift
@@ -51,3 +51,7 @@ class Watchable(ABC):
             context: The resource with the properties applied last.
             values: The observed values by property, of ``comparable_values``.
         """
+
+    def restorable_properties(self, names: Iterable[str]) -> frozenset[str]:
+        """Return those of the properties that an update can restore after others changed them."""
+        return frozenset(names)

@@ -108,3 +108,105 @@ def test_repair_leaves_a_stopped_server_as_it_is(service, emulated_cloud):
     assert ours(emulated_cloud, "nova.server", before)["status"] == "SHUTOFF"
     watch(service)
     assert drift(service, path)["resource_counts"]["ERROR"] == 1
+
+
+def dry_run(service: LocalService, path: str, **value: Json) -> Json:
+    """Return what a repair would do, by the name of the resource."""
+    answer = service.send("POST", f"{path}/actions", {"repair": {"dry_run": True, **value}})
+    assert answer.status_int == 200, answer.text
+    shown = answer.json["repair"]
+    assert shown["dry_run"] is True
+    return {
+        each["resource_name"]: (
+            each["repair_action"],
+            [found["property"] for found in each["properties"]],
+            each["repair_reason"],
+        )
+        for each in shown["resources"]
+    }
+
+
+def test_dry_run_shows_what_a_repair_would_do_and_does_nothing(service, emulated_cloud):
+    path = create_stack(service, template_with_everything())
+    watch(service)
+    body = ours(emulated_cloud, "neutron.port", physical_id(service, path, "port"))
+    body["name"] = "other"
+    server_id = physical_id(service, path, "server")
+    emulated_cloud.emulation.collection("nova.server").remove(server_id)
+    watch(service, 60)
+    before = service.send("GET", path).json["stack"]
+    emulated_cloud.emulation.request_counts.clear()
+    found = dry_run(service, path)
+    assert found["port"] == ("restore", ["name"], "")
+    assert found["server"] == ("recreate", [], "")
+    assert {name for name, each in found.items() if each[0] != "update"} == {"port", "server"}
+    assert not emulated_cloud.emulation.request_counts
+    assert service.send("GET", path).json["stack"] == before
+    assert repair(service, path) == "UPDATE_COMPLETE"
+    watch(service)
+    assert dry_run(service, path) == {}
+
+
+def test_dry_run_shows_what_refers_to_a_new_resource(service, emulated_cloud):
+    path = create_stack(service, template(port=port(name="one")))
+    watch(service)
+    key = physical_id(service, path, "net")
+    emulated_cloud.emulation.collection("neutron.network").remove(key)
+    watch(service, 60)
+    found = dry_run(service, path, resources=["net"])
+    assert found["net"][0] == "recreate"
+    assert found["subnet"] == ("update", [], "it refers to net")
+    assert found["port"] == ("update", [], "it refers to net")
+
+
+def test_dry_run_of_named_resources(service, emulated_cloud):
+    path = create_stack(service, template(port=port(name="one")))
+    watch(service)
+    body = ours(emulated_cloud, "neutron.port", physical_id(service, path, "port"))
+    body["name"] = "other"
+    watch(service, 60)
+    assert dry_run(service, path, resources=["net"]) == {"net": ("observe", [], "")}
+    assert dry_run(service, path, resources=["port"]) == {"port": ("restore", ["name"], "")}
+    request = {"repair": {"dry_run": True, "resources": ["missing"]}}
+    assert service.send("POST", f"{path}/actions", request).status_int == 404
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ({"drift": "observe-only"}, ("none", [], "the environment leaves it alone")),
+        (
+            {"restricted_actions": "update"},
+            ("fail", ["name"], "the environment restricts update"),
+        ),
+        (
+            {"drift": {"policy": "report", "properties": {"name": "observe-only"}}},
+            ("none", [], "name: not restored by a repair"),
+        ),
+    ],
+)
+def test_dry_run_respects_the_environment(service, emulated_cloud, words, expected):
+    environment = {"resource_registry": {"resources": {"port": words}}}
+    path = create_stack(service, template(port=port(name="one")), environment=environment)
+    watch(service)
+    body = ours(emulated_cloud, "neutron.port", physical_id(service, path, "port"))
+    body["name"] = "other"
+    watch(service, 60)
+    assert dry_run(service, path, resources=["port"]) == {"port": expected}
+
+
+@pytest.mark.parametrize("value", ["maybe", 7, None, []])
+def test_odd_value_of_dry_run_is_refused(service, value):
+    path = create_stack(service, template())
+    answer = service.send("POST", f"{path}/actions", {"repair": {"dry_run": value}})
+    assert answer.status_int == 400
+    assert "repair.dry_run" in answer.json["error"]["message"]
+
+
+def test_repair_with_dry_run_false_repairs(service, emulated_cloud):
+    path = create_stack(service, template(port=port(name="one")))
+    body = ours(emulated_cloud, "neutron.port", physical_id(service, path, "port"))
+    body["name"] = "other"
+    watch(service)
+    assert repair(service, path, {"dry_run": False}) == "UPDATE_COMPLETE"
+    assert body["name"] == "one"

@@ -6,6 +6,7 @@ which order, is decided as for every update with ``converge``.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -119,18 +120,30 @@ def _drifted_names(conn: Any, stack: Stack, max_depth: int) -> frozenset[str]:
 
     Those that are only observed are left out.
     """
+    locate = ancestor_finder(conn, stack, max_depth)
+    found = (
+        locate(entry.observation.stack_id, entry.resource_name)
+        for entry in drift_reads.list_by_tree(conn, stack, DRIFTED)
+        if entry.observation.policy is not DriftPolicy.OBSERVE_ONLY
+    )
+    return frozenset(name for name in found if name is not None)
+
+
+def ancestor_finder(conn: Any, stack: Stack, max_depth: int) -> Callable[[str, str], str | None]:
+    """Return a function that finds a stack's resource above one of a nested stack.
+
+    It takes the id of the stack and the name of the resource; it returns None for those of
+    other trees.
+    """
     parents = {
         each.id: (each.owner_id, each.parent_resource or "")
         for each, _depth in stacks.get_tree(conn, stack.id, max_depth)
     }
-    names = set()
-    for entry in drift_reads.list_by_tree(conn, stack, DRIFTED):
-        if entry.observation.policy is DriftPolicy.OBSERVE_ONLY:
-            continue
-        stack_id, name = entry.observation.stack_id, entry.resource_name
+
+    def find(stack_id: str, name: str) -> str | None:
         while stack_id != stack.id and stack_id in parents:
             owner_id, name = parents[stack_id]
             stack_id = owner_id or stack.id
-        if stack_id == stack.id:
-            names.add(name)
-    return frozenset(names)
+        return name if stack_id == stack.id else None
+
+    return find

@@ -6,19 +6,23 @@ already done; ``convergence.lifecycle`` decides what it does.
 
 from __future__ import annotations
 
+from typing import Any
+
 import webob
 
 from heat_convergence.api.controllers.base import (
     Controller,
     get_undeleted_stack,
+    may_read_secrets,
     run_in_transaction,
 )
-from heat_convergence.api.controllers.stack import repair
+from heat_convergence.api.controllers.stack import repair, repair_preview
 from heat_convergence.api.http import ApiRequest, json_response
 from heat_convergence.api.policies.enforcer import PolicyEnforcer
-from heat_convergence.api.requests.actions import parse_action_name, parse_repair
+from heat_convergence.api.requests.actions import RepairBody, parse_action_name, parse_repair
 from heat_convergence.api.services import ApiServices
 from heat_convergence.api.trust_delegation import renew_delegation
+from heat_convergence.api.views.drift import format_repair_preview
 from heat_convergence.convergence.lifecycle import stack_actions, traversal
 from heat_convergence.convergence.lifecycle.dispatch import send_messages
 from heat_convergence.convergence.lifecycle.plan_storage import StartedTraversal
@@ -28,6 +32,7 @@ from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.ports.store import Transaction
 from heat_convergence.stacks.goal.stack_builder import StackBuilder
 
+Json = Any
 _VERBS = {"suspend": Action.SUSPEND, "resume": Action.RESUME, "check": Action.CHECK}
 
 
@@ -47,8 +52,7 @@ class StackActionsController(Controller):
         with self.database.read() as conn:
             stack = get_undeleted_stack(conn, request, stack_name, stack_id)
         if name == "repair":
-            self._repair(request, stack, parse_repair(body[name]))
-            return json_response(None)
+            return json_response(self._repair(request, stack, parse_repair(body[name])))
         renew_delegation(self.services, request, stack)
         if name in _VERBS:
             self._verb(stack, _VERBS[name])
@@ -56,14 +60,20 @@ class StackActionsController(Controller):
             self._cancel(stack, name)
         return json_response(None)
 
-    def _repair(
-        self, request: ApiRequest, stack: Stack, requested: tuple[str, ...] | None
-    ) -> None:
-        """Repair the named resources, or all that have drifted; nothing if there are none."""
+    def _repair(self, request: ApiRequest, stack: Stack, body: RepairBody) -> Json:
+        """Repair the named resources, or all that have drifted; nothing if there are none.
+
+        Returns:
+            What a repair would do; None unless a dry run is requested.
+        """
         with self.database.read() as conn:
-            found = repair.load_repair(conn, self.services, self._builder, stack, requested)
+            found = repair.load_repair(conn, self.services, self._builder, stack, body.resources)
+            if body.dry_run:
+                previewed = repair_preview.preview(conn, self.services, found, body.resources)
+                shows_secrets = may_read_secrets(request, self._enforcer)
+                return {"repair": format_repair_preview(stack, previewed, shows_secrets)}
         if not found.names:
-            return
+            return None
         renew_delegation(self.services, request, stack)
         self._send(
             repair.start_repair(
@@ -75,6 +85,7 @@ class StackActionsController(Controller):
                 self.traversal_context(),
             )
         )
+        return None
 
     def _cancel(self, stack: Stack, name: str) -> None:
         context = self.traversal_context()
