@@ -19,6 +19,7 @@ from heat_convergence.common.transactions import Wait
 from heat_convergence.convergence.ports.bus import Bus
 from heat_convergence.convergence.ports.store import Store
 from heat_convergence.db.connection.database import Database
+from heat_convergence.resources.protocol.verb_values import CloudFactory, no_cloud
 from heat_convergence.stacks.services import StackOptions, StackServices
 
 SignerLookup = Callable[[Mapping[str, Any]], Signer]
@@ -59,6 +60,7 @@ class ApiServices(StackServices):
         store: for writes.
         bus: takes jobs after a commit.
         delegation: None without Keystone.
+        cloud_of: returns the cloud of a stack's tree, for signals that a service acts on.
         find_signer: None where signed URLs are not answered.
         wait: pauses a request before it asks the database again.
     """
@@ -71,4 +73,5 @@ class ApiServices(StackServices):
     delegation: Delegation | None = None
     stack_user_domain: StackUserDomain = field(default_factory=StackUserDomain)
     find_signer: SignerLookup | None = None
+    cloud_of: CloudFactory = no_cloud
     wait: Wait = time.sleep

@@ -68,7 +68,7 @@ class CloudRequest:
         service: openstacksdk's name of the service: compute, network, block_storage.
         method: HTTP method.
         path: Path relative to the endpoint of the service.
-        body: JSON document; None for no body.
+        body: JSON document, or a text that is sent as it is; None for no body.
         query: Query parameters.
         headers: Further headers.
         microversion: Microversion of the API; None for the default.
@@ -208,6 +208,8 @@ class SdkCloudClient:
         breakers: The process's circuit breakers; None for those of this client alone.
     """
 
+    users: Any = None  # who acts for one project creates no users for signals
+
     def __init__(
         self,
         cache_key: str,
@@ -283,7 +285,9 @@ class SdkCloudClient:
     def _send(self, request: CloudRequest) -> requests.Response:
         proxy = getattr(self._connect(), request.service)
         arguments: dict[str, Any] = {}
-        if request.body is not None:
+        if isinstance(request.body, str):
+            arguments["data"] = request.body.encode()
+        elif request.body is not None:
             arguments["json"] = request.body
         if request.query:
             arguments["params"] = request.query

@@ -35,7 +35,7 @@ from heat_convergence.observer.poll_pool import PollPool
 from heat_convergence.resources.custom_constraints import CLOUDLESS_CONSTRAINTS
 from heat_convergence.resources.nested.template_cache import MAX_CACHE_BYTES, TemplateCache
 from heat_convergence.resources.protocol.resource_type import ResourceType
-from heat_convergence.resources.protocol.verb_values import CloudFactory
+from heat_convergence.resources.protocol.verb_values import CloudFactory, no_cloud
 from heat_convergence.resources.registry import ResourceTypeRegistry
 from heat_convergence.stacks.daemon_services import DaemonServices, EvaluationServices
 from heat_convergence.stacks.goal.nested_builder import NestedStackBuilder
@@ -102,6 +102,7 @@ class LocalService(InProcessDaemons):
             options=options or ApiOptions(),
             wait=lambda _s: None,
             **{
+                "cloud_of": cloud_of or no_cloud,
                 "custom_constraints": CLOUDLESS_CONSTRAINTS,
                 "template_cache": self._new_cache(services.get("limits", DEFAULT_LIMITS)),
                 **services,

@@ -223,6 +223,7 @@ def create_api_services(components: ProcessComponents) -> ApiServices:
         delegation=components.delegation,
         stack_user_domain=_stack_user_domain(components.conf),
         find_signer=_signer_lookup(components),
+        cloud_of=components.cloud_of,
         **_stack_service_values(components),
     )
 

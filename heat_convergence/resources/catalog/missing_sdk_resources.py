@@ -19,6 +19,20 @@ class AlarmResource(_MissingResource):
     base_path = "/v2/alarms"
 
 
+class CronTriggerResource(_MissingResource):
+    """A cron trigger of Mistral, whose bodies have no outer key."""
+
+    base_path = "/cron_triggers"
+    resources_key = "cron_triggers"
+
+
+class ExecutionResource(_MissingResource):
+    """An execution of a workflow of Mistral."""
+
+    base_path = "/executions"
+    resources_key = "executions"
+
+
 class Firewall(_MissingResource):
     """A firewall of FWaaS, version 1."""
 
@@ -65,6 +79,13 @@ class NetworkGateway(_MissingResource):
     base_path = "/network-gateways"
     resource_key = "network_gateway"
     resources_key = "network_gateways"
+
+
+class WorkflowResource(_MissingResource):
+    """A workflow of Mistral."""
+
+    base_path = "/workflows"
+    resources_key = "workflows"
 
 
 class SecurityServiceResource(_MissingResource):

@@ -123,6 +123,7 @@ COMPARISONS: Mapping[str, Mapping[str, PropertyComparison]] = {
     "OS::Ironic::Port": {"address": NORMALIZED, "extra": SUBSET, "local_link_connection": SUBSET},
     "OS::Magnum::ClusterTemplate": {"labels": SUBSET, "tls_disabled": SET_BY_SERVICE},
     "OS::Manila::Share": {"metadata": SUBSET, "share_type": SET_BY_SERVICE},
+    "OS::Mistral::Workflow": {"description": NOT_READABLE, "type": NOT_READABLE},
     "OS::Zaqar::Queue": {"metadata": SUBSET},
     "OS::Designate::Zone": {"masters": NORMALIZED, "primaries": NORMALIZED},
 }
@@ -138,6 +139,8 @@ UNLISTED = frozenset(
         "OS::Nova::KeyPair",  # a list shows those of one user
         "OS::Nova::Quota",
         "OS::Octavia::Quota",
+        "OS::Mistral::CronTrigger",  # it disappears after its last execution
+        "OS::Mistral::ExternalResource",
         "OS::Zaqar::SignedQueueURL",
         "OS::Swift::Container",  # a list shows no headers
     }

@@ -6,6 +6,7 @@ A new service is a module in the folder of its group, and one entry here.
 from __future__ import annotations
 
 from heat_convergence.resources.catalog.automation.aodh import AODH
+from heat_convergence.resources.catalog.automation.mistral import MISTRAL
 from heat_convergence.resources.catalog.automation.zaqar import ZAQAR
 from heat_convergence.resources.catalog.catalog_service import CatalogService
 from heat_convergence.resources.catalog.compute.blazar import BLAZAR
@@ -33,6 +34,7 @@ SERVICES: tuple[CatalogService, ...] = (
     KEYSTONE,
     MAGNUM,
     MANILA,
+    MISTRAL,
     NEUTRON,
     NOVA,
     OCTAVIA,

@@ -58,6 +58,7 @@ class ResourceType(ABC):
     restored_in_place: ClassVar[bool] = False  # True: create restores a missing one, same id
     releases_identity: ClassVar[bool] = False  # True: reads ``ResourceContext.predecessors``
     no_signal_actions: ClassVar[frozenset[Action]] = frozenset({Action.SUSPEND, Action.DELETE})
+    acts_on_signals: ClassVar[bool] = False  # True: a signal needs requests to a service
     secret_data: ClassVar[frozenset[str]] = frozenset()  # keys of data that are never shown
     secret_attributes: ClassVar[frozenset[str]] = frozenset()  # as of secret_data, of attributes
     observes_dependencies: ClassVar[bool] = False  # True: reads ``ResourceContext.dependencies``
@@ -183,6 +184,17 @@ class ResourceType(ABC):
             Invalid: The details cannot be read.
         """
         raise ResourceActionNotSupported("signal is not supported for resource.")
+
+    def act_on_signal(self, context: ResourceContext, details: Json) -> Json:
+        """Do at a service what a signal asks for, before the signal is recorded.
+
+        Called without a lock for types that set ``acts_on_signals``; ``context.cloud`` acts for
+        the stack. A signal whose recording fails may have been acted on.
+
+        Returns:
+            The details that ``signal`` gets.
+        """
+        return details
 
     def scaled_group_id(self, properties: Mapping[str, Json]) -> str | None:
         """Return the physical id of the group that signals scale; None for most types."""

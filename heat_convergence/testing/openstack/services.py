@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from heat_convergence.testing.openstack.automation import aodh_api, zaqar_api
+from heat_convergence.testing.openstack.automation import aodh_api, mistral_api, zaqar_api
 from heat_convergence.testing.openstack.compute import (
     blazar_api,
     ironic_api,
@@ -45,6 +45,7 @@ SERVICES = (
     barbican_api,
     aodh_api,
     zaqar_api,
+    mistral_api,
     blazar_api,
     ironic_api,
     magnum_api,

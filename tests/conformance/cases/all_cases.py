@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.conformance.cases.automation import aodh, zaqar
+from tests.conformance.cases.automation import aodh, mistral, zaqar
 from tests.conformance.cases.compute import blazar, ironic, magnum, nova
 from tests.conformance.cases.networking import (
     designate,
@@ -29,6 +29,7 @@ CASES = [
     *blazar.CASES,
     *ironic.CASES,
     *magnum.CASES,
+    *mistral.CASES,
     *nova.CASES,
     *octavia.CASES,
     *swift.CASES,

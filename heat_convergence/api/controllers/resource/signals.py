@@ -6,6 +6,8 @@ resource type decides what a signal does.
 
 from __future__ import annotations
 
+from typing import Any
+
 import webob
 
 from heat_convergence.api.controllers.base import (
@@ -19,9 +21,12 @@ from heat_convergence.api.services import ApiServices
 from heat_convergence.common import errors
 from heat_convergence.convergence.lifecycle import breakpoints
 from heat_convergence.convergence.lifecycle.dispatch import batches, send_messages
+from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.ports.store import Transaction
 from heat_convergence.db.reads import resources
+from heat_convergence.resources.protocol.resource_context import VerbInputs, build_context
+from heat_convergence.resources.protocol.resource_type import ResourceType
 from heat_convergence.resources.reference_scope import require_own_resource
 from heat_convergence.stacks.goal.nested_builder import NestedStackBuilder
 from heat_convergence.stacks.group_scaling import GroupScaler
@@ -31,6 +36,8 @@ from heat_convergence.stacks.signal_delivery import (
     deliver_signal,
     hook_to_unset,
 )
+
+Json = Any
 
 
 class SignalsController(Controller):
@@ -56,9 +63,26 @@ class SignalsController(Controller):
             self._clear_hook(stack.id, row.id, hook, single_step=bool(details.get("step")))
             return json_response(None)
         resource_type = self.services.registry.find(row.implementation)
+        if resource_type is not None and resource_type.acts_on_signals:
+            details = self._act(stack, row.id, resource_type, details)
         group_id = None if resource_type is None else resource_type.scaled_group_id(row.properties)
         self._deliver(stack, Signal(row.id, details), group_id)
         return json_response(None)
+
+    def _act(
+        self, stack: Stack, resource_id: str, resource_type: ResourceType, details: Json
+    ) -> Json:
+        """Let the type do what the signal asks for; return the details to record.
+
+        Actions during which there are no signals are left to the delivery, which refuses them.
+        """
+        services = self.services
+        (row,) = run_in_transaction(services, lambda tx: tx.resources.get([resource_id]))
+        if row.state.action in {Action.INIT, *resource_type.no_signal_actions}:
+            return details
+        inputs = VerbInputs(cloud=services.cloud_of(stack.tree_id))
+        context = build_context(row, stack, row.state.action, services.clock(), inputs)
+        return resource_type.act_on_signal(context, details)
 
     def _deliver(self, stack: Stack, signal: Signal, group_id: str | None) -> None:
         services, context = self.services, self.traversal_context()

@@ -1,0 +1,1 @@
+"""Mistral's types with behavior of their own."""
