@@ -122,6 +122,7 @@ if len(sys.argv) > 1:
 """
 
 
+@pytest.mark.processes
 def test_counters_of_ended_processes_stay_and_their_gauges_go(tmp_path: Path) -> None:
     environment = {**os.environ, FOLDER_VARIABLE: str(tmp_path)}
     for arguments in ([], ["print"]):

@@ -48,6 +48,7 @@ def ended(locks: WorkerLocks, *binaries: str) -> dict[str, str]:
         return {worker_id: each.binary for worker_id, each in found.items()}
 
 
+@pytest.mark.processes
 def test_killed_process_is_noticed_once(folder: Path) -> None:
     locks = acquired(folder)
     other = start_other(folder)
@@ -58,6 +59,7 @@ def test_killed_process_is_noticed_once(folder: Path) -> None:
     assert ended(locks) == {}
 
 
+@pytest.mark.processes
 def test_worker_that_ended_while_none_ran_is_noticed_later(folder: Path) -> None:
     other = start_other(folder)
     other.kill()
@@ -65,6 +67,7 @@ def test_worker_that_ended_while_none_ran_is_noticed_later(folder: Path) -> None
     assert ended(acquired(folder)) == {"other": ENGINE}
 
 
+@pytest.mark.processes
 def test_end_is_noticed_again_when_the_takeover_failed(folder: Path) -> None:
     locks = acquired(folder)
     other = start_other(folder)
@@ -75,6 +78,7 @@ def test_end_is_noticed_again_when_the_takeover_failed(folder: Path) -> None:
     assert ended(locks) == {"other": ENGINE}
 
 
+@pytest.mark.processes
 def test_two_workers_do_not_take_over_from_the_same_one(folder: Path) -> None:
     one, two = acquired(folder), acquired(folder, worker_id="two")
     other = start_other(folder)
@@ -85,6 +89,7 @@ def test_two_workers_do_not_take_over_from_the_same_one(folder: Path) -> None:
         assert ended(two) == {}
 
 
+@pytest.mark.processes
 def test_only_workers_of_the_watched_daemons_are_noticed(folder: Path) -> None:
     other = start_other(folder)
     other.kill()
@@ -112,6 +117,7 @@ def test_folder_depends_on_the_database_and_not_on_its_password() -> None:
     assert one == two != three
 
 
+@pytest.mark.processes
 def test_text_of_a_killed_process_is_read(folder: Path) -> None:
     locks = acquired(folder)
     other = start_other(folder, "a longer text", "short")

@@ -13,7 +13,7 @@ from heat_convergence.observer.notifications.parsing import (
     parse_notification,
 )
 from heat_convergence.resources.catalog.notification_types import NOTIFICATION_TYPES
-from heat_convergence.resources.registry import ResourceTypeRegistry
+from tests.installed_types import REGISTRY
 
 Json = Any
 
@@ -166,7 +166,7 @@ def test_more_ids_than_the_limit_become_their_type():
 
 
 def test_types_of_the_table_exist():
-    names = {each.name for each in ResourceTypeRegistry.load()}
+    names = {each.name for each in REGISTRY}
     used = {
         name
         for each in NOTIFICATION_TYPES
@@ -176,7 +176,6 @@ def test_types_of_the_table_exist():
 
 
 def test_services_of_the_table_are_those_of_its_types():
-    registry = ResourceTypeRegistry.load()
     for each in NOTIFICATION_TYPES:
-        services = {registry.get(name).service for name in each.resource_types}
+        services = {REGISTRY.get(name).service for name in each.resource_types}
         assert services <= {each.service}, each.events

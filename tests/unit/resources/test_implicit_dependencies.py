@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from heat_convergence.resources.implicit_dependencies import add_implicit_dependencies
-from heat_convergence.resources.registry import ResourceTypeRegistry
 from heat_convergence.template.evaluation.resource_definition import ResourceDefinition
 from heat_convergence.template.expression import Expression
-
-REGISTRY = ResourceTypeRegistry.load()
+from tests.installed_types import REGISTRY
 
 
 def ref(name: str) -> Expression:

@@ -91,7 +91,7 @@ def _dense_template(at: int) -> str:
     [
         [_template(*[f"type{at}.{each}" for each in range(500)]) for at in range(5)],
         [_template(f"type{at}") for at in range(100)],
-        [_dense_template(at) for at in range(20)],
+        [_dense_template(at) for at in range(5)],
     ],
     ids=["large", "small", "empty maps"],
 )

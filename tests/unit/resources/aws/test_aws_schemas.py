@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from heat_convergence.resources.protocol.resource_type import ResourceType
-from heat_convergence.resources.registry import ResourceTypeRegistry
+from tests.installed_types import REGISTRY
 from tests.unit.resources.builtin.test_builtin_conformance import (
     attribute_as_fact,
     descriptions,
@@ -17,7 +17,6 @@ from tests.unit.resources.builtin.test_builtin_conformance import (
 )
 
 FACTS = json.loads((Path(__file__).parents[1] / "data" / "aws_types.json").read_text())
-REGISTRY = ResourceTypeRegistry.load()
 TYPES = [REGISTRY.get(name) for name in sorted(FACTS)]
 
 every_type = pytest.mark.parametrize("resource_type", TYPES, ids=lambda item: item.name)

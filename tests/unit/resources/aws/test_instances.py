@@ -8,9 +8,9 @@ import pytest
 
 from heat_convergence.common.errors import ResourcePropertyConflict, StackValidationFailed
 from heat_convergence.resources.aws.ec2.instances import Instance
-from heat_convergence.resources.registry import ResourceTypeRegistry
+from tests.installed_types import REGISTRY
 
-INSTANCE = ResourceTypeRegistry.load().get("AWS::EC2::Instance")
+INSTANCE = REGISTRY.get("AWS::EC2::Instance")
 PLAIN = {"ImageId": "i", "InstanceType": "t"}
 
 
