@@ -330,7 +330,7 @@ class _LateCalls:
         """Record outcomes and let the leases go."""
         try:
             self._record(outcomes, self._token)
-        except (Unavailable, ConcurrentTransaction) as error:
+        except (Unavailable, ConcurrentTransaction) as error:  # there was an outcome to record
             row = outcomes[0].job.row
             _log_unfinished(row.stack_id, row.job.version, error)
         finally:

@@ -10,7 +10,7 @@ way go on without it, and jobs that have not started are given back, to be done 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from functools import partial
 from typing import Any, Protocol
@@ -76,26 +76,27 @@ class ConcurrentJobPool:
     def run(
         self, execute: ExecuteJob, jobs: Sequence[Job], late: LateCalls
     ) -> Iterator[list[Outcome]]:
-        """Yield the outcomes of local jobs first, then the others as they finish."""
+        """Yield the outcomes of local jobs first, then the others as they finish.
+
+        Calls under way keep their leases until they end, also when the consumer raises.
+        """
         local = [job for job in jobs if job.is_local]
         calls = {
             self._executor.submit(job.call_groups, partial(execute, job)): (job, job.call_groups)
             for job in jobs
             if not job.is_local
         }
-        if local:
-            yield [execute(job) for job in local]
-        groups = frozenset(group for _job, each in calls.values() for group in each)
-        if calls and self._messages.try_take(groups):
-            try:
-                yield from self._wait_for(calls)
-            finally:
-                self._messages.give_back(groups)
-        postponed = [job for call, (job, _groups) in calls.items() if call.cancel()]
-        for call in calls:
-            if not call.cancelled():
-                late.expect()
-                call.add_done_callback(partial(_finish_late, late))
+        try:
+            if local:
+                yield [execute(job) for job in local]
+            groups = frozenset(group for _job, each in calls.values() for group in each)
+            if calls and self._messages.try_take(groups):
+                try:
+                    yield from self._wait_for(calls)
+                finally:
+                    self._messages.give_back(groups)
+        finally:  # RULE 3: a call goes on, and no other worker may take its resource meanwhile
+            postponed = _leave_to(late, calls)
         if postponed:
             yield [Outcome(job, error=_no_place()) for job in postponed]
 
@@ -110,8 +111,19 @@ class ConcurrentJobPool:
             yield [call.result() for call in done]
 
 
+def _leave_to(late: LateCalls, calls: Mapping[Future[Outcome], tuple[Job, Any]]) -> list[Job]:
+    """Leave the calls under way to ``late``; return the jobs of those that had not started."""
+    postponed = [job for call, (job, _groups) in calls.items() if call.cancel()]
+    for call in calls:
+        if not call.cancelled():
+            late.expect()
+            call.add_done_callback(partial(_finish_late, late))
+    return postponed
+
+
 def _finish_late(late: LateCalls, call: Future[Outcome]) -> None:
-    late.finish([call.result()])
+    # Without an outcome the leases end, too: a sweep repeats the job.
+    late.finish([] if call.exception() is not None else [call.result()])
 
 
 def _no_place() -> CallRefused:

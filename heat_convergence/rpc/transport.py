@@ -82,7 +82,7 @@ def notification_url(conf: cfg.ConfigOpts, url: str = "") -> oslo_messaging.Tran
 
 def configured_drivers(conf: cfg.ConfigOpts) -> frozenset[str]:
     """Return the drivers of ``transport_url`` and of the notifications' own URL."""
-    conf.register_opts(notifier_opts, group="oslo_messaging_notifications")
+    register_notification_options(conf)
     notifications_url = conf.oslo_messaging_notifications.transport_url
     urls = [oslo_messaging.TransportURL.parse(conf)]
     if notifications_url:
@@ -93,6 +93,11 @@ def configured_drivers(conf: cfg.ConfigOpts) -> frozenset[str]:
 def is_refusal(error: Exception) -> bool:
     """Return whether the broker refuses the user, the password or the virtual host."""
     return isinstance(error, AccessRefused | NotAllowed)
+
+
+def register_notification_options(conf: cfg.ConfigOpts) -> None:
+    """Register the options of notifications, which oslo.messaging does with the first notifier."""
+    conf.register_opts(notifier_opts, group="oslo_messaging_notifications")
 
 
 def register_rabbit_options(conf: cfg.ConfigOpts) -> None:

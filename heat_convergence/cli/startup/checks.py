@@ -12,6 +12,10 @@ from collections.abc import Iterable, Iterator
 import oslo_messaging
 from oslo_config import cfg
 
+from heat_convergence.cli.startup.library_options import (
+    find_options_without_effect,
+    find_plugin_problems,
+)
 from heat_convergence.cli.startup.option_names import find_unknown_options
 from heat_convergence.cli.startup.required_modules import (
     RequiredModule,
@@ -53,7 +57,7 @@ def check_configuration(
 
 def find_warnings(conf: cfg.ConfigOpts) -> list[str]:
     """Return a sentence for each odd line of the configuration."""
-    return [*find_unknown_options(conf), *_weak_keys(conf)]
+    return [*find_unknown_options(conf), *find_options_without_effect(conf), *_weak_keys(conf)]
 
 
 def find_problems(conf: cfg.ConfigOpts, *, transport_url: str | None = None) -> Iterator[str]:
@@ -63,6 +67,7 @@ def find_problems(conf: cfg.ConfigOpts, *, transport_url: str | None = None) -> 
     """
     yield from _key_problems(conf)
     yield from _database_problems(conf)
+    yield from find_plugin_problems(conf)
     if transport_url is None:
         yield from _transport_problems(conf)
 
