@@ -21,6 +21,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,7 @@ from urllib3.exceptions import HTTPError
 
 from heat_convergence.convergence.model.job import JobState
 from heat_convergence.db.connection.database import Database, database_from_url
-from heat_convergence.db.tables import event, resource
+from heat_convergence.db.tables import event, resource, resource_graph
 from heat_convergence.testing import file_cloud
 from heat_convergence.testing.daemon_processes import API, ENGINE, OBSERVER, ServiceDeployment
 
@@ -69,13 +70,15 @@ def main() -> None:
         os.environ["PYTHONPATH"] = f"{plugin}:{os.environ.get('PYTHONPATH', '')}"
         url = stack.enter_context(temporary_database(arguments.database, folder))
         broker = stack.enter_context(temporary_vhost(arguments.broker))
-        hosts = start_hosts(folder, url, broker, stack)
+        hosts = start_hosts(folder, url, broker, stack, arguments.lease)
         database = database_from_url(url)
         stack.callback(database.close)
         create_stacks(hosts.first, arguments)
         expected = 0.95 * arguments.stacks * min(arguments.resources, IN_FLIGHT)
         until(lambda: count_busy(database) >= expected, time.monotonic())
         until(lambda: nothing_waits(database, datetime.now(UTC), set()), time.monotonic())
+        # Leases that expired although nobody was killed: workers that were stalled for so long.
+        print(json.dumps({"takeovers_before": count_takeovers(database)}), flush=True)
         for victim in arguments.victims:
             print(json.dumps(measure(victim, hosts, database)), flush=True)
 
@@ -89,11 +92,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--shortest", type=float, default=60, help="seconds of the first build")
     parser.add_argument("--longest", type=float, default=1500, help="seconds of the last build")
     parser.add_argument("--call", type=float, default=20, help="seconds of a slow call")
+    parser.add_argument("--lease", type=float, default=10, help="[engine] lease")
     parser.add_argument("--victims", nargs="+", default=VICTIMS, choices=VICTIMS)
     return parser
 
 
-def start_hosts(folder: Path, url: str, broker: str, stack: ExitStack) -> HostPair:
+def start_hosts(folder: Path, url: str, broker: str, stack: ExitStack, lease_s: float) -> HostPair:
     """Start an API, two engine workers and two observer workers, and half of that elsewhere."""
     key = "recovery-benchmark-recovery-benchmark"
     shared: dict[str, Any] = {"database_url": url, "transport_url": broker}
@@ -102,6 +106,7 @@ def start_hosts(folder: Path, url: str, broker: str, stack: ExitStack) -> HostPa
         (folder / name).mkdir()
         options = {
             "DEFAULT": {"num_engine_workers": workers, "auth_encryption_key": key},
+            "engine": {"lease": lease_s},
             "observer": {"workers": workers},
         }
         service = ServiceDeployment(folder / name, options=options, **shared)
@@ -145,6 +150,11 @@ def count_busy(database: Database) -> int:
     return read(database, sa.select(sa.func.count()).where(resource.c.job_state.in_(states)))
 
 
+def count_takeovers(database: Database) -> int:
+    """Return how often a job was taken over from a worker that died or was stalled."""
+    return read(database, sa.select(sa.func.sum(resource_graph.c.takeover_count)))
+
+
 def measure(victim: str, hosts: HostPair, database: Database) -> dict[str, Any]:
     """Kill a process, return how long its work stood still, and wait until it is replaced."""
     jobs, killed_at = count_busy(database), datetime.now(UTC)
@@ -155,7 +165,10 @@ def measure(victim: str, hosts: HostPair, database: Database) -> dict[str, Any]:
     conditions = {
         "first_step_s": lambda: has_step(database, killed_at),
         "api_answers_s": lambda: answers(client),
-        "all_resumed_s": lambda: nothing_waits(database, killed_at, dead),
+        **{
+            f"{name}_s": partial(is_empty, database, waiting)
+            for name, waiting in waiting_work(killed_at, dead).items()
+        },
     }
     found: dict[str, Any] = {
         "killed": victim,
@@ -170,6 +183,7 @@ def measure(victim: str, hosts: HostPair, database: Database) -> dict[str, Any]:
         found |= dict.fromkeys(new, round(time.monotonic() - began, 2))
         met |= new
         time.sleep(0.05)
+    found["all_resumed_s"] = max(found[f"{name}_s"] for name in waiting_work(killed_at, dead))
     replace()
     return found
 
@@ -223,19 +237,26 @@ def has_step(database: Database, since: datetime) -> bool:
     return read(database, steps) > 0
 
 
+def waiting_work(killed_at: datetime, dead: set[str]) -> dict[str, Callable[[], Any]]:
+    """Return the conditions of rows that wait for dead workers, by what they wait for."""
+    overdue = timedelta(seconds=OVERDUE_S)
+    return {
+        "leases": lambda: resource.c.lease_owner.in_(dead),
+        "messages": lambda: sa.and_(
+            resource.c.job_state == JobState.POSTED, resource.c.posted_at < killed_at - overdue
+        ),
+        "polls": lambda: resource.c.observe_at < datetime.now(UTC) - overdue,
+    }
+
+
+def is_empty(database: Database, condition: Callable[[], Any]) -> bool:
+    """Return whether no row meets a condition."""
+    return read(database, sa.select(sa.func.count()).where(condition())) == 0
+
+
 def nothing_waits(database: Database, killed_at: datetime, dead: set[str]) -> bool:
     """Return whether no job waits for dead workers or their messages, and no poll is overdue."""
-    waits = sa.select(sa.func.count()).where(
-        sa.or_(
-            resource.c.lease_owner.in_(dead),
-            sa.and_(
-                resource.c.job_state == JobState.POSTED,
-                resource.c.posted_at < killed_at - timedelta(seconds=OVERDUE_S),
-            ),
-            resource.c.observe_at < datetime.now(UTC) - timedelta(seconds=OVERDUE_S),
-        )
-    )
-    return read(database, waits) == 0
+    return all(is_empty(database, waiting) for waiting in waiting_work(killed_at, dead).values())
 
 
 def read(database: Database, statement: Any) -> int:
