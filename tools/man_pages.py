@@ -19,6 +19,7 @@ from heat_convergence.cli.manage.main import create_parser
 
 DAEMONS = {
     "heat-convergence-api": "the API of Heat Convergence",
+    "heat-convergence-api-cfn": "the CloudFormation API of Heat Convergence",
     "heat-convergence-engine": "the engine of Heat Convergence, which runs jobs",
     "heat-convergence-observer": "the observer of Heat Convergence, which waits for resources",
 }

@@ -79,25 +79,10 @@ def build_app(
             defaults without it.
         check_ready: raises ``Unavailable`` while the database cannot be used.
     """
-    conf = conf or _defaults()
-    enforcer = PolicyEnforcer(conf)
-    app: Any = Pecan(
-        RootController(
-            _controllers(services, enforcer),
-            enforcer,
-            _read_retry(services),
-            ROUTES,
-            services.limits,
-            partial(cloud_access_as_user, services),
-        ),
-        hooks=[JsonContentTypeHook()],
-        request_cls=ApiRequest,
-        use_context_locals=False,
-        force_canonical=False,
-        guess_content_type_from_ext=False,
-    )
-    inner = _RequestLimits(app, services.options.max_json_body_bytes)
+    conf = conf or default_options()
+    inner = build_handlers(services, conf)
     users = services.stack_user_domain
+    app: Any
     if auth is AuthStrategy.KEYSTONE:
         app = AuthProtocol(KeystoneIdentity(inner, users), {"oslo_config_config": conf})
     else:
@@ -118,6 +103,32 @@ def build_app(
     if services.options.access_log:
         app = AccessLog(app)
     return RequestId(HTTPProxyToWSGI(app, conf), conf)
+
+
+def build_handlers(services: ApiServices, conf: cfg.ConfigOpts) -> WsgiApplication:
+    """Return the handlers behind authentication: the environment names the caller.
+
+    Args:
+        services: everything that handlers use.
+        conf: the options of oslo.policy.
+    """
+    enforcer = PolicyEnforcer(conf)
+    app = Pecan(
+        RootController(
+            _controllers(services, enforcer),
+            enforcer,
+            _read_retry(services),
+            ROUTES,
+            services.limits,
+            partial(cloud_access_as_user, services),
+        ),
+        hooks=[JsonContentTypeHook()],
+        request_cls=ApiRequest,
+        use_context_locals=False,
+        force_canonical=False,
+        guess_content_type_from_ext=False,
+    )
+    return _RequestLimits(app, services.options.max_json_body_bytes)
 
 
 def _read_retry(services: ApiServices) -> ReadRetry:
@@ -148,7 +159,8 @@ def _controllers(services: ApiServices, enforcer: PolicyEnforcer) -> dict[str, A
     }
 
 
-def _defaults() -> cfg.ConfigOpts:
+def default_options() -> cfg.ConfigOpts:
+    """Return the options of libraries with their defaults."""
     conf = cfg.ConfigOpts()
     conf([], default_config_files=[], default_config_dirs=[])
     return conf

@@ -22,6 +22,7 @@ from heat_convergence.common.strict_json import parse_json
 Json = Any
 MAX_BODY_BYTES_KEY = "heat_convergence.max_body_bytes"
 CALLER_KEY = "heat_convergence.caller"
+OWN_RESOURCE_KEY = "heat_convergence.own_resource"  # set by this service, never by a client
 BASE_URL_KEY = "heat_convergence.base_url"
 _PARSED_TYPES = frozenset({"", "application/json", "text/plain", "json"})
 _ENCODER = json.JSONEncoder(separators=(", ", ": "), ensure_ascii=False)

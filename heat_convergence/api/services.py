@@ -23,6 +23,7 @@ from heat_convergence.resources.protocol.verb_values import CloudFactory, no_clo
 from heat_convergence.stacks.services import StackOptions, StackServices
 
 SignerLookup = Callable[[Mapping[str, Any]], Signer]
+TokenIssuer = Callable[[Mapping[str, Any]], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,7 @@ class ApiServices(StackServices):
         delegation: None without Keystone.
         cloud_of: returns the cloud of a stack's tree, for signals that a service acts on.
         find_signer: None where signed URLs are not answered.
+        issue_token: returns a token of the signer of a request; None without Keystone.
         wait: pauses a request before it asks the database again.
     """
 
@@ -74,4 +76,5 @@ class ApiServices(StackServices):
     stack_user_domain: StackUserDomain = field(default_factory=StackUserDomain)
     find_signer: SignerLookup | None = None
     cloud_of: CloudFactory = no_cloud
+    issue_token: TokenIssuer | None = None
     wait: Wait = time.sleep

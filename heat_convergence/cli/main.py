@@ -32,6 +32,11 @@ def api() -> int:
     return _daemon("heat-convergence-api", "daemons.api_daemon", "run_api")
 
 
+def api_cfn() -> int:
+    """Run the daemon of the CloudFormation API."""
+    return _daemon("heat-convergence-api-cfn", "daemons.api_daemon", "run_api_cfn")
+
+
 def engine() -> int:
     """Run the engine daemon."""
     return _daemon("heat-convergence-engine", "daemons.daemon_service", "run_engine")

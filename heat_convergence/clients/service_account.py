@@ -88,6 +88,20 @@ class ServiceAccount:
             found: Mapping[str, Json] = answer.json()["token"]
         return found
 
+    def issue_token(self, credentials: Mapping[str, Any]) -> str:
+        """Return a token of the user whose EC2 keys signed a request.
+
+        Raises:
+            AuthorizationFailure: The signature is invalid, or nobody has the keys.
+        """
+        with translate_keystone_errors("Keystone rejected the signature"):
+            try:
+                answer = self._client(None).post("/ec2tokens", json={"credentials": credentials})
+            except exceptions.NotFound as error:
+                raise errors.AuthorizationFailure("Nobody has this access key") from error
+        token: str = answer.headers["X-Subject-Token"]
+        return token
+
     def _list(
         self, path: str, key: str, region: str | None, query: Mapping[str, str]
     ) -> list[dict[str, Json]]:

@@ -113,6 +113,17 @@ class Ec2SignatureVerifier:
             roles=tuple(role["name"] for role in token["roles"]),
         )
 
+    def issue_token(self, credentials: Mapping[str, Any]) -> str:
+        """Return a token of the signer of a request.
+
+        Args:
+            credentials: What Keystone verifies: the signature, and all that it covers.
+
+        Raises:
+            AuthorizationFailure: The signature is invalid.
+        """
+        return self._account.issue_token(credentials)
+
 
 def _escaped(text: str) -> str:
     return quote(text, safe="-_~")

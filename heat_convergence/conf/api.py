@@ -1,4 +1,4 @@
-"""Options of the API daemon: address, workers and authentication.
+"""Options of the API daemons: addresses, workers and authentication.
 
 Read by ``cli`` alone.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 from oslo_config import cfg
 
 GROUP = "heat_api"
+CFN_GROUP = "heat_api_cfn"
 
 OPTS = [
     cfg.HostAddressOpt(
@@ -84,5 +85,22 @@ OPTS = [
         default=True,
         help="Log every request at INFO: method, path, status, milliseconds, request id and"
         " project.",
+    ),
+]
+
+CFN_OPTS = [
+    cfg.HostAddressOpt(
+        "bind_host",
+        default="0.0.0.0",  # nosec B104  # signatures are required, or a loopback address
+        help="Address on which the CloudFormation API listens. With [heat_api] auth_strategy ="
+        " noauth it must be a loopback address.",
+    ),
+    cfg.PortOpt("bind_port", default=8000, help="Port on which the CloudFormation API listens."),
+    cfg.IntOpt(
+        "workers",
+        min=1,
+        sample_default="<number of processors>",
+        help="Number of worker processes of a daemon of the CloudFormation API. Its other limits"
+        " are those of [heat_api].",
     ),
 ]

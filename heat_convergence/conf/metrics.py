@@ -12,7 +12,7 @@ GROUP = "metrics"
 
 def _port(daemon: str, default: int) -> cfg.Opt:
     return cfg.PortOpt(
-        f"{daemon}_port",
+        f"{daemon.replace('-', '_')}_port",
         default=default,
         help=f"Port of the metrics of heat-convergence-{daemon}; 0 for none. A second daemon of"
         " this name on a host needs another one.",
@@ -29,4 +29,5 @@ OPTS = [
     _port("api", 9854),
     _port("engine", 9855),
     _port("observer", 9856),
+    _port("api-cfn", 9857),
 ]

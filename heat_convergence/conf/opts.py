@@ -33,6 +33,7 @@ _GROUPS: tuple[tuple[str | None, Sequence[cfg.Opt]], ...] = (
     (drift.GROUP, drift.OPTS),
     (notification_listener.GROUP, notification_listener.OPTS),
     (api.GROUP, api.OPTS),
+    (api.CFN_GROUP, api.CFN_OPTS),
     (rpc.GROUP, rpc.OPTS),
     (metrics.GROUP, metrics.OPTS),
     (housekeeping.GROUP, housekeeping.OPTS),

@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ import urllib3
 
 from heat_convergence.testing.daemon_processes import ServiceDeployment, wait_until
 
-ENTRY = "heat_convergence.cli.wsgi"
+ENTRY, CFN_ENTRY = "heat_convergence.cli.wsgi", "heat_convergence.cli.wsgi_cfn"
 
 
 @pytest.fixture
@@ -32,24 +33,31 @@ def environment(config: Path) -> dict[str, str]:
     return {**os.environ, "OS_HEAT_CONVERGENCE_CONFIG": str(config)}
 
 
-@pytest.fixture
-def port(deployment: ServiceDeployment) -> Iterator[int]:
+@contextmanager
+def serve(deployment: ServiceDeployment, entry: str, path: str) -> Iterator[int]:
+    """Serve an application until the end of the context; ``path`` is one that it answers."""
     listen = f"--listen=127.0.0.1:{deployment.port}"
     process = subprocess.Popen(
-        [sys.executable, "-m", "waitress", listen, f"{ENTRY}:application"],
+        [sys.executable, "-m", "waitress", listen, f"{entry}:application"],
         env=environment(deployment.config),
     )
     try:
-        wait_until(lambda: status_of(deployment.port) == 200, "the application answers")
+        wait_until(lambda: status_of(deployment.port, path) == 200, "the application answers")
         yield deployment.port
     finally:
         process.send_signal(signal.SIGKILL)
         process.wait()
 
 
-def status_of(port: int) -> int | None:
+@pytest.fixture
+def port(deployment: ServiceDeployment) -> Iterator[int]:
+    with serve(deployment, ENTRY, "/v1/p/stacks") as port:
+        yield port
+
+
+def status_of(port: int, path: str = "/v1/p/stacks") -> int | None:
     try:
-        return urllib3.request("GET", f"http://127.0.0.1:{port}/v1/p/stacks", retries=False).status
+        return urllib3.request("GET", f"http://127.0.0.1:{port}{path}", retries=False).status
     except urllib3.exceptions.HTTPError:
         return None
 
@@ -63,11 +71,20 @@ def test_application_answers_and_bad_requests_are_refused(port: int) -> None:
     assert status_of(port) == 200
 
 
-def test_mistake_in_the_configuration_ends_the_start_with_one_line(tmp_path: Path) -> None:
+def test_cloudformation_application_answers(deployment: ServiceDeployment) -> None:
+    signature = "AWSAccessKeyId=p&SignatureVersion=2&SignatureMethod=HmacSHA256&Signature=x"
+    with serve(deployment, CFN_ENTRY, f"/v1/?Action=ListStacks&{signature}") as port:
+        assert status_of(port, "/v1/?Action=ListStacks") == 400
+
+
+@pytest.mark.parametrize("entry", [ENTRY, CFN_ENTRY])
+def test_mistake_in_the_configuration_ends_the_start_with_one_line(
+    tmp_path: Path, entry: str
+) -> None:
     config = tmp_path / "broken.conf"
     config.write_text("[heat_api]\nbind_port = seven\n")
     run = subprocess.run(
-        [sys.executable, "-c", f"import {ENTRY}"],
+        [sys.executable, "-c", f"import {entry}"],
         env=environment(config),
         capture_output=True,
         text=True,

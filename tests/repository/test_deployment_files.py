@@ -32,7 +32,7 @@ def option_of(unit: Path, name: str) -> str:
 
 
 def test_there_is_a_unit_for_each_daemon() -> None:
-    daemons = {f"heat-convergence-{role}" for role in ("api", "engine", "observer")}
+    daemons = {f"heat-convergence-{role}" for role in ("api", "api-cfn", "engine", "observer")}
     assert {unit.stem for unit in UNITS} == daemons
     assert daemons <= console_scripts()
 

@@ -15,7 +15,7 @@ import webob
 from pecan.hooks import PecanHook
 
 from heat_convergence.api.controllers.base import sender_of
-from heat_convergence.api.http import ApiRequest, empty_response
+from heat_convergence.api.http import OWN_RESOURCE_KEY, ApiRequest, empty_response
 from heat_convergence.api.middleware.faults import MethodNotAllowed, RouteNotFound
 from heat_convergence.api.middleware.request_metrics import RequestMetrics
 from heat_convergence.api.policies.enforcer import PolicyEnforcer
@@ -123,5 +123,6 @@ class RootController:
 
 def _require_stack_user_rule(request: ApiRequest, route: Route) -> None:
     """Refuse routes that no user of a stack may reach, whatever the operator's policies are."""
-    if sender_of(request).is_stack_user and route.policy_rule not in STACK_USER_RULES:
+    known = route.policy_rule in STACK_USER_RULES or OWN_RESOURCE_KEY in request.environ
+    if sender_of(request).is_stack_user and not known:
         raise errors.Forbidden("You are not authorized to use this resource.")

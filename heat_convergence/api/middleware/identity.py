@@ -38,7 +38,7 @@ class NoAuthIdentity:
 
     def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
         """Add the fixed caller to the environment, or refuse another machine."""
-        if not _is_local(environ.get("REMOTE_ADDR") or "127.0.0.1"):  # a UNIX socket has none
+        if not is_local(environ.get("REMOTE_ADDR") or "127.0.0.1"):  # a UNIX socket has none
             raise errors.HTTPForbidden(
                 "Without authentication, the service answers this machine alone."
             )
@@ -47,7 +47,8 @@ class NoAuthIdentity:
         return self._application(environ, start_response)
 
 
-def _is_local(address: str) -> bool:
+def is_local(address: str) -> bool:
+    """Return whether the address is one of this machine."""
     try:
         known = ip_address(address.partition("%")[0])
     except ValueError:

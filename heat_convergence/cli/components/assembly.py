@@ -16,7 +16,7 @@ import oslo_messaging
 from oslo_config import cfg
 
 from heat_convergence.api.context import AuthStrategy, StackUserDomain
-from heat_convergence.api.services import ApiServices, SignerLookup
+from heat_convergence.api.services import ApiServices, SignerLookup, TokenIssuer
 from heat_convergence.cli.components import function_plugins, settings
 from heat_convergence.cli.components.credential_store import DatabaseCredentialStore
 from heat_convergence.cli.components.operator_environment import load_operator_environment
@@ -224,6 +224,7 @@ def create_api_services(components: ProcessComponents) -> ApiServices:
         stack_user_domain=_stack_user_domain(components.conf),
         find_signer=_signer_lookup(components),
         cloud_of=components.cloud_of,
+        issue_token=_token_issuer(components),
         **_stack_service_values(components),
     )
 
@@ -263,6 +264,14 @@ def _signer_lookup(components: ProcessComponents) -> SignerLookup | None:
     return Ec2SignatureVerifier(
         components.cloud_cache.settings, components.cloud_cache.service_auth
     ).identify_signer
+
+
+def _token_issuer(components: ProcessComponents) -> TokenIssuer | None:
+    """Return what asks Keystone for tokens of signed requests; None without Keystone."""
+    clouds = components.cloud_cache
+    if clouds is None:
+        return None
+    return Ec2SignatureVerifier(clouds.settings, clouds.service_auth).issue_token
 
 
 def create_nested_executor(components: ProcessComponents) -> NestedStackExecutor:

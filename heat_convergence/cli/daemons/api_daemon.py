@@ -1,5 +1,6 @@
-"""The API daemon: the web application in each of its worker processes.
+"""The API daemons: the web application in each of their worker processes.
 
+The Orchestration API and the CloudFormation API are daemons of their own, with the same server.
 Separate from ``daemon_service`` because the web framework takes ten megabytes that engines and
 observers do not need. Called by ``main``, ``standalone`` and ``wsgi``.
 """
@@ -9,11 +10,13 @@ from __future__ import annotations
 import logging
 import socket
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from oslo_config import cfg
 
 from heat_convergence.api.app import build_app
+from heat_convergence.api.cfn.app import build_cfn_app
 from heat_convergence.api.context import AuthStrategy
 from heat_convergence.api.middleware.faults import WsgiApplication
 from heat_convergence.cli import config
@@ -39,7 +42,28 @@ from heat_convergence.common.error_boundary import BoundaryName, ErrorBoundary
 
 LOG = logging.getLogger(__name__)
 HEARTBEAT_CHECK_S = 5.0
-BINARY, TOPIC = "heat-convergence-api", "api"
+
+
+@dataclass(frozen=True, slots=True)
+class HttpDaemon:
+    """An API daemon: its names in logs and in the list of services, and its application."""
+
+    binary: str
+    topic: str
+    build: Callable[..., WsgiApplication]
+
+
+@dataclass(frozen=True, slots=True)
+class ListenAddress:
+    """The address at which a daemon listens, and the port of its metrics."""
+
+    host: str
+    port: int
+    metrics_port: int
+
+
+ORCHESTRATION = HttpDaemon("heat-convergence-api", "api", build_app)
+CLOUDFORMATION = HttpDaemon("heat-convergence-api-cfn", "api-cfn", build_cfn_app)
 
 
 class ApiWorker:
@@ -48,16 +72,22 @@ class ApiWorker:
     It answers 503 until the database is available and has the schema of this release.
     """
 
-    def __init__(self, components: ProcessComponents, listener: socket.socket) -> None:
+    def __init__(
+        self,
+        components: ProcessComponents,
+        listener: socket.socket,
+        daemon: HttpDaemon = ORCHESTRATION,
+    ) -> None:
         conf = components.conf
         self._components = components
+        self._daemon = daemon
         self._startup = StartupState()
         self._stopping = threading.Event()
-        self._heartbeat = Heartbeat(components, BINARY, TOPIC, components.ids())
+        self._heartbeat = Heartbeat(components, daemon.binary, daemon.topic, components.ids())
         self._reporting = threading.Thread(target=self._report, name="report", daemon=True)
         server = EventletApiServer if conf.concurrency == EVENTLET else ThreadedApiServer
         self._server: ThreadedApiServer | EventletApiServer = server(
-            listener, create_application(components), http_limits(conf)
+            listener, create_application(components, daemon), http_limits(conf)
         )
 
     def start(self, startup: StartupState) -> None:
@@ -68,7 +98,7 @@ class ApiWorker:
         LOG.info(
             "worker started: binary=%(binary)s address=%(address)s port=%(port)s",
             {
-                "binary": BINARY,
+                "binary": self._daemon.binary,
                 "address": self._server.bind_addr[0],
                 "port": self._server.bind_addr[1],
             },
@@ -92,7 +122,7 @@ class ApiWorker:
         except errors.Error as error:
             LOG.warning(
                 "heartbeat not written: binary=%(binary)s error=%(error)s",
-                {"binary": BINARY, "error": error.log_text},
+                {"binary": self._daemon.binary, "error": error.log_text},
             )
 
     def stop(self, *, timeout_s: float) -> None:
@@ -109,23 +139,41 @@ def run_api(arguments: Sequence[str]) -> int:
         StartupProblem: The configuration cannot be used, or would serve strangers without
             authentication.
     """
-    conf = config.load_config(arguments, prog="heat-convergence-api")
+    conf = config.load_config(arguments, prog=ORCHESTRATION.binary)
     options = conf.heat_api
-    if options.auth_strategy == "noauth" and not is_loopback(options.bind_host):
+    address = ListenAddress(options.bind_host, options.bind_port, conf.metrics.api_port)
+    return _run(conf, ORCHESTRATION, address, options.workers)
+
+
+def run_api_cfn(arguments: Sequence[str]) -> int:
+    """Run the daemon of the CloudFormation API with the arguments of its command line.
+
+    Raises:
+        StartupProblem: As ``run_api``.
+    """
+    conf = config.load_config(arguments, prog=CLOUDFORMATION.binary)
+    options = conf.heat_api_cfn
+    address = ListenAddress(options.bind_host, options.bind_port, conf.metrics.api_cfn_port)
+    return _run(conf, CLOUDFORMATION, address, options.workers)
+
+
+def _run(
+    conf: cfg.ConfigOpts, daemon: HttpDaemon, address: ListenAddress, workers: int | None
+) -> int:
+    """Run a daemon that listens at an address."""
+    if conf.heat_api.auth_strategy == "noauth" and not is_loopback(address.host):
         raise StartupProblem(
             "[heat_api] auth_strategy = noauth authorizes every caller: bind_host must be a"
-            f" loopback address such as 127.0.0.1, not {options.bind_host}."
+            f" loopback address such as 127.0.0.1, not {address.host}."
         )
     register_token_options(conf)
     check_configuration(conf, (*DAEMON_MODULES, *API_MODULES))
-    listener = listen(options.bind_host, options.bind_port, backlog=options.backlog)
+    listener = listen(address.host, address.port, backlog=conf.heat_api.backlog)
     return run_daemon(
         conf,
-        options.workers,
-        lambda components: ApiWorker(components, listener),
-        metrics=MetricsEndpoint(
-            open_metrics_socket(conf.metrics.bind_host, conf.metrics.api_port)
-        ),
+        workers,
+        lambda components: ApiWorker(components, listener, daemon),
+        metrics=MetricsEndpoint(open_metrics_socket(conf.metrics.bind_host, address.metrics_port)),
     )
 
 
@@ -144,11 +192,13 @@ def listen(host: str, port: int, *, backlog: int) -> socket.socket:
         ) from error
 
 
-def create_application(components: ProcessComponents) -> WsgiApplication:
-    """Return the API as a WSGI application."""
+def create_application(
+    components: ProcessComponents, daemon: HttpDaemon = ORCHESTRATION
+) -> WsgiApplication:
+    """Return the API of a daemon as a WSGI application."""
     auth = AuthStrategy(components.conf.heat_api.auth_strategy)
     components.expression_sandbox.start()  # no request waits for it
-    return build_app(
+    return daemon.build(
         create_api_services(components),
         auth=auth,
         conf=components.conf,

@@ -17,7 +17,7 @@ from oslo_config import cfg
 
 from heat_convergence.cli import config
 from heat_convergence.cli.components.assembly import ProcessComponents
-from heat_convergence.cli.daemons.api_daemon import ApiWorker, listen
+from heat_convergence.cli.daemons.api_daemon import CLOUDFORMATION, ApiWorker, listen
 from heat_convergence.cli.daemons.daemon_service import run_daemon
 from heat_convergence.cli.daemons.workers import EngineWorker, ObserverWorker
 from heat_convergence.cli.startup.checks import check_configuration
@@ -31,21 +31,27 @@ LOOPBACK = "127.0.0.1"
 
 
 class StandaloneWorker:
-    """API, engine and observer over one database and one transport."""
+    """APIs, engine and observer over one database and one transport."""
 
-    def __init__(self, components: ProcessComponents, listener: socket) -> None:
+    def __init__(
+        self, components: ProcessComponents, listener: socket, cfn_listener: socket | None = None
+    ) -> None:
         self._workers = (EngineWorker(components), ObserverWorker(components))
-        self._api = ApiWorker(components, listener)
+        self._apis = [ApiWorker(components, listener)]
+        if cfn_listener is not None:
+            self._apis.append(ApiWorker(components, cfn_listener, CLOUDFORMATION))
 
     def start(self, startup: StartupState) -> None:
-        """Start all three in the background."""
+        """Start all of them in the background."""
         for worker in self._workers:
             worker.start(startup)
-        self._api.start(startup)
+        for api in self._apis:
+            api.start(startup)
 
     def stop(self, *, timeout_s: float) -> None:
-        """Stop the API, then drain engine and observer."""
-        self._api.stop(timeout_s=timeout_s)
+        """Stop the APIs, then drain engine and observer."""
+        for api in self._apis:
+            api.stop(timeout_s=timeout_s)
         for worker in self._workers:
             worker.stop(timeout_s=timeout_s)
 
@@ -61,12 +67,17 @@ def main(arguments: Sequence[str]) -> int:
     check_configuration(conf, DAEMON_MODULES, transport_url="fake://")
     _upgrade_schema(conf)
     listener = listen(LOOPBACK, parsed.port, backlog=128)
+    cfn_port = parsed.cfn_port
+    cfn_listener = None if cfn_port is None else listen(LOOPBACK, cfn_port, backlog=128)
     port = listener.getsockname()[1]
     if conf.clients_heat.url is None:
         conf.set_override("url", f"http://{LOOPBACK}:{port}/v1/%(tenant_id)s", "clients_heat")
     print(_instructions(port, database), flush=True)
     return run_daemon(
-        conf, 1, lambda components: StandaloneWorker(components, listener), transport_url="fake://"
+        conf,
+        1,
+        lambda components: StandaloneWorker(components, listener, cfn_listener),
+        transport_url="fake://",
     )
 
 
@@ -125,6 +136,11 @@ def _parser() -> argparse.ArgumentParser:
         type=int,
         default=8004,
         help="port of the API, 0 for any free one (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--cfn-port",
+        type=int,
+        help="port of the CloudFormation API, 0 for any free one; it is not served without",
     )
     parser.add_argument(
         "--database",

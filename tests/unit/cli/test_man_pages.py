@@ -8,7 +8,7 @@ import pytest
 
 from tools.man_pages import main
 
-PROGRAMS = ("api", "engine", "observer", "manage")
+PROGRAMS = ("api", "api-cfn", "engine", "observer", "manage")
 
 
 def test_there_is_a_page_for_each_program(

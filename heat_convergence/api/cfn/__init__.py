@@ -1,0 +1,1 @@
+"""The CloudFormation-compatible API, in front of the handlers of the Orchestration API."""

@@ -1,0 +1,112 @@
+"""Actions on the resources and events of a stack.
+
+Decides how parameters become requests to the Orchestration API, and its documents results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from heat_convergence.api.cfn.cfn_errors import CfnError, missing_parameter
+from heat_convergence.api.cfn.identifiers import StackIdentity
+from heat_convergence.api.cfn.parameters import RequestParameters
+from heat_convergence.api.cfn.responses import EmbeddedJson
+from heat_convergence.api.cfn.stack_api import StackApi, path_segment
+
+Json = Any
+Result = Mapping[str, Json] | None
+
+
+def describe_stack_resource(api: StackApi, parameters: RequestParameters) -> Result:
+    """Return one resource with its metadata.
+
+    The metadata are read as the caller, which may be the agent of the resource: whoever may read
+    them may read the rest.
+    """
+    identity = api.find_stack(parameters.require("StackName"))
+    name = parameters.require("LogicalResourceId")
+    path = api.stack_path(identity, f"/resources/{path_segment(name)}")
+    metadata = api.call("GET", f"{path}/metadata")["metadata"]
+    is_agent = api.caller.stack_user_tree_id is not None
+    reader = api.for_own_resource() if is_agent else api
+    resource = reader.call("GET", path)["resource"]
+    common = _common(identity, resource)
+    detail = {
+        "Description": resource.get("description") or "",
+        "LastUpdatedTimestamp": _updated_at(resource),
+        "Metadata": EmbeddedJson(metadata or {}),
+        **common,
+    }
+    return {"StackResourceDetail": detail}
+
+
+def describe_stack_resources(api: StackApi, parameters: RequestParameters) -> Result:
+    """Return the resources of a stack, or one of them."""
+    if parameters.get("PhysicalResourceId") is not None:
+        if parameters.get("StackName") is not None:
+            raise CfnError(
+                "InvalidParameterCombination",
+                "StackName and PhysicalResourceId may not be used together",
+            )
+        raise missing_parameter("StackName, as resources are not found by PhysicalResourceId")
+    identity = api.find_stack(parameters.require("StackName"))
+    requested = parameters.get("LogicalResourceId")
+    found = [
+        {
+            "Description": resource.get("description") or "",
+            "Timestamp": _updated_at(resource),
+            **_common(identity, resource),
+        }
+        for resource in _resources(api, identity)
+        if requested in (None, resource["resource_name"])
+    ]
+    return {"StackResources": found}
+
+
+def list_stack_resources(api: StackApi, parameters: RequestParameters) -> Result:
+    """Return a summary of every resource of a stack."""
+    identity = api.find_stack(parameters.require("StackName"))
+    return {
+        "StackResourceSummaries": [
+            {"LastUpdatedTimestamp": _updated_at(resource), **_state(resource)}
+            for resource in _resources(api, identity)
+        ]
+    }
+
+
+def describe_stack_events(api: StackApi, parameters: RequestParameters) -> Result:
+    """Return the events of a stack."""
+    identity = api.find_stack(parameters.require("StackName"))
+    events = api.call("GET", api.stack_path(identity, "/events"))["events"]
+    return {
+        "StackEvents": [
+            {"EventId": event["id"], "Timestamp": event["event_time"], **_common(identity, event)}
+            for event in events
+        ]
+    }
+
+
+def _resources(api: StackApi, identity: StackIdentity) -> list[Mapping[str, Json]]:
+    found: list[Mapping[str, Json]] = api.call("GET", api.stack_path(identity, "/resources"))[
+        "resources"
+    ]
+    return found
+
+
+def _common(identity: StackIdentity, item: Mapping[str, Json]) -> dict[str, Json]:
+    return {"StackId": identity.arn, "StackName": identity.name, **_state(item)}
+
+
+def _state(item: Mapping[str, Json]) -> dict[str, Json]:
+    return {
+        "LogicalResourceId": item.get("logical_resource_id") or item.get("resource_name"),
+        "PhysicalResourceId": item.get("physical_resource_id") or "",
+        "ResourceStatusReason": item.get("resource_status_reason") or "",
+        "ResourceType": item.get("resource_type") or "OS::Heat::Stack",
+        "ResourceStatus": item["resource_status"],
+    }
+
+
+def _updated_at(resource: Mapping[str, Json]) -> Json:
+    return resource.get("updated_time") or resource.get("creation_time")
