@@ -61,6 +61,21 @@ MESSAGES = Counter(
     " failed.",
     ("method", "outcome"),
 )
+DRIFT_OBSERVATIONS = Counter(
+    "heat_convergence_drift_observations",
+    "Observations of resources of complete stacks that differ from the last ones, by status.",
+    ("status",),
+)
+REPAIRS = Counter(
+    "heat_convergence_repairs",
+    "Repairs of resources that the service has started by itself, by their drift status.",
+    ("status",),
+)
+MASS_LOSSES = Counter(
+    "heat_convergence_mass_losses",
+    "Mass losses by change: suspected or over.",
+    ("change",),
+)
 NOTIFICATIONS = Counter(
     "heat_convergence_notifications",
     "Notifications of other services, by service and outcome: used, widened to all resources of"

@@ -6,7 +6,6 @@ policies, the budget and the state of their stack do. It must not call other ser
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
@@ -18,12 +17,11 @@ from heat_convergence.convergence.lifecycle.context import TraversalContext
 from heat_convergence.convergence.lifecycle.dispatch import send_messages
 from heat_convergence.convergence.lifecycle.drift import repair_start
 from heat_convergence.convergence.lifecycle.plan_storage import StartedTraversal
+from heat_convergence.observer.drift_reports import DriftReports
 from heat_convergence.observer.stack_boundary import StackBoundary
 from heat_convergence.stacks.contained_bus import ContainedBus
 from heat_convergence.stacks.daemon_services import DaemonServices
 from heat_convergence.stacks.event_log import EventLog
-
-LOG = logging.getLogger(__name__)
 
 
 class DriftRepairs:
@@ -33,6 +31,7 @@ class DriftRepairs:
         self._services = services
         self._limits = services.settings.drift.repairs
         self._boundary = StackBoundary(services.errors)
+        self._reports = DriftReports(services.announce)
         self._bus = ContainedBus(services.bus, services.errors)
 
     def start_due(self, now: datetime) -> None:
@@ -63,15 +62,7 @@ class DriftRepairs:
             retry_transaction(undo, wait=services.wait)
             return
         send_messages(self._bus, started.outgoing_messages, services.settings)
-        for each in granted:
-            LOG.info(
-                "repair started: stack=%(stack)s resource=%(resource)s status=%(status)s",
-                {
-                    "stack": each.stack_id,
-                    "resource": each.resource_name,
-                    "status": each.status,
-                },
-            )
+        self._reports.report_repair(granted)
 
     def _start(self, granted: Sequence[RepairCandidate], now: datetime) -> StartedTraversal | None:
         services, log = self._services, EventLog(self._services.errors)

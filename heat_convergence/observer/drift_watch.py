@@ -34,6 +34,7 @@ from heat_convergence.observer.drift_observations import (
     read_group,
 )
 from heat_convergence.observer.drift_repairs import DriftRepairs
+from heat_convergence.observer.drift_reports import DriftReports
 from heat_convergence.observer.poll_pool import InlinePollPool, PollPool, PollsInProgress
 from heat_convergence.observer.stack_boundary import StackBoundary
 from heat_convergence.resources.protocol.call_groups import call_groups
@@ -52,10 +53,7 @@ from heat_convergence.stacks.daemon_services import (
 )
 
 LOG = logging.getLogger(__name__)
-_NUMBERS = "project=%(project)s type=%(type)s region=%(region)s lost=%(lost)s total=%(total)s"
 _CLOCK_ERROR_S = 0.5  # between the times of two observers
-_SUSPECTED = f"mass loss suspected: {_NUMBERS}"
-_OVER = f"mass loss over: {_NUMBERS}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +101,7 @@ class DriftWatch:
             if isinstance(each, Watchable) and each.is_watched
         )
         self._last_stack_id = ""
+        self._reports = DriftReports(services.announce)
         self._repairs = DriftRepairs(services)
         self._next_discovery_at = self._next_read_at = self._next_repair_at = services.clock()
 
@@ -278,7 +277,9 @@ class DriftWatch:
             self._taken_until(read.started_at),
         )
         retry_transaction(partial(self._watch.record, group, result), wait=self._wait)
-        self._log(read)
+        self._reports.report_unread(read.group, read.result.reason)
+        watched = (member.watched for member in read.members)
+        self._reports.report_observations(watched, read.result.changed)
 
     def _breakers_after(
         self, read: _GroupRead
@@ -301,13 +302,13 @@ class DriftWatch:
                     since=read.started_at,
                 )
                 opened.append(known)
-                LOG.warning(_SUSPECTED, _numbers(known))
+                self._reports.report_breaker(known, is_open=True)
             elif (known.lost, known.total) != (loss.lost, loss.total):
                 opened.append(replace(known, lost=loss.lost, total=loss.total))
         regions = {loss.region for loss in read.result.losses} | read.result.unread_regions
         closed = [each for region, each in read.breakers.items() if region not in regions]
         for each in closed:
-            LOG.warning(_OVER, _numbers(each))
+            self._reports.report_breaker(each, is_open=False)
         return tuple(opened), tuple(each.id for each in closed)
 
     def _next_interval_s(self, read: _GroupRead) -> float:
@@ -319,39 +320,11 @@ class DriftWatch:
             return shortest_s
         return min(2 * read.group.interval_s, longest_s)
 
-    def _log(self, read: _GroupRead) -> None:
-        if read.result.reason and read.result.reason != read.group.reason:
-            LOG.warning(
-                "resources could not be read: project=%(project)s type=%(type)s error=%(error)s",
-                {
-                    "project": read.group.project_id,
-                    "type": read.group.implementation,
-                    "error": read.result.reason,
-                },
-            )
-        for each in read.result.changed:
-            if each.properties or each.reason:
-                LOG.info(
-                    "drift observed: stack=%(stack)s resource=%(resource)s status=%(status)s",
-                    {"stack": each.stack_id, "resource": each.resource_id, "status": each.status},
-                )
-
 
 def _add_slots(
     found: list[SlotGroups], resource_type: ResourceType, context: ResourceContext
 ) -> None:
     found.append(call_groups(resource_type, context))
-
-
-def _numbers(breaker: MassLossBreaker) -> dict[str, object]:
-    """Return the fields of the log lines about a breaker."""
-    return {
-        "project": breaker.project_id,
-        "type": breaker.implementation,
-        "region": breaker.region,
-        "lost": breaker.lost,
-        "total": breaker.total,
-    }
 
 
 def _source(group: WatchGroup) -> ObservationSource:

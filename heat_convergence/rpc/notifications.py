@@ -1,8 +1,8 @@
-"""Notifications of stack actions and of scaling, sent over oslo.messaging.
+"""Notifications of stack actions, scaling and drift, sent over oslo.messaging.
 
-Called by the store after a commit that changed the state of a stack. Decides the type and the
-body of a notification. One that cannot be sent is lost, for instance when a process dies
-before it: the events in the database are the record.
+Called by the store after a commit that changed the state of a stack, and by the observer.
+Decides the type and the body of a notification. One that cannot be sent is lost, for instance
+when a process dies before it: the events in the database are the record.
 
 Source: "Notifications" in the documentation of Heat.
 """
@@ -10,6 +10,7 @@ Source: "Notifications" in the documentation of Heat.
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -21,6 +22,7 @@ from kombu.exceptions import OperationalError
 from oslo_config import cfg
 
 from heat_convergence.common import errors
+from heat_convergence.convergence.drift.announcements import Announcement
 from heat_convergence.convergence.model.action import Status
 from heat_convergence.convergence.model.event import Event
 from heat_convergence.convergence.model.notification_events import (
@@ -87,13 +89,14 @@ class StackNotifier:
         for notification_event in notification_events:
             event, parent = notification_event.event, notification_event.parent
             suffix = _SUFFIXES[Status(event.status)]
-            event_type = f"stack.{str(event.action).lower()}.{suffix}"
+            event_type = f"{PUBLISHER_PREFIX}.stack.{str(event.action).lower()}.{suffix}"
             self._notify(event_type, event.stack_id, partial(stack_notification, event))
             if parent is not None and parent.data.get(_SCALING):
                 body_of = partial(
                     scaling_notification, event, parent, self._group_name(event.stack_id)
                 )
-                self._notify(f"autoscaling.{suffix}", parent.stack_id, body_of)
+                event_type = f"{PUBLISHER_PREFIX}.autoscaling.{suffix}"
+                self._notify(event_type, parent.stack_id, body_of)
 
     def _group_name(self, stack_id: str) -> str:
         try:
@@ -114,6 +117,48 @@ class StackNotifier:
                 "notification not sent: type=%(type)s stack=%(stack)s error=%(error)s",
                 {"type": event_type, "stack": stack_id, "error": error},
             )
+
+
+class DriftNotifier:
+    """Sender of announcements of drift.
+
+    After a failure nothing is sent for a while, so that a dead broker does not keep the observer
+    from its work.
+
+    Args:
+        notifier: oslo.messaging's notifier.
+        level: Name of a method of the notifier: info, warn, error and so on.
+        pause_s: Seconds without announcements after a failure.
+        monotonic: Clock of the pause.
+    """
+
+    def __init__(
+        self,
+        notifier: oslo_messaging.Notifier,
+        level: str,
+        pause_s: float,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._send = getattr(notifier, level.lower())
+        self._pause_s = pause_s
+        self._monotonic = monotonic
+        self._paused_until = float("-inf")
+
+    def __call__(self, announcements: Sequence[Announcement]) -> None:
+        """Send the announcements, unless a send has failed a short time ago."""
+        for each in announcements:
+            if self._monotonic() < self._paused_until:
+                return
+            event_type = f"{PUBLISHER_PREFIX}.{each.event_type}"
+            try:
+                self._send({}, event_type, dict(each.body))
+            except _FAILURES as error:
+                self._paused_until = self._monotonic() + self._pause_s
+                LOG.warning(
+                    "notification not sent, nor others for %(pause_s)s s:"
+                    " type=%(type)s error=%(error)s",
+                    {"pause_s": self._pause_s, "type": event_type, "error": error},
+                )
 
 
 def stack_notification(event: Event, notified: NotifiedStack) -> dict[str, Json]:

@@ -13,6 +13,7 @@ from heat_convergence.common.clock import Clock
 from heat_convergence.common.error_log import ErrorLog
 from heat_convergence.common.ids import IdFactory
 from heat_convergence.common.transactions import Wait
+from heat_convergence.convergence.drift.announcements import Announce, announce_nothing
 from heat_convergence.convergence.ports.bus import Bus
 from heat_convergence.convergence.ports.settings import ConvergenceSettings
 from heat_convergence.convergence.ports.store import Store
@@ -36,6 +37,7 @@ class DaemonServices:
         settings: Settings of engines and observers.
         wait: Function that sleeps for a number of seconds, between tries of a transaction.
         errors: Log of unexpected errors.
+        announce: Function that sends notifications of drift.
     """
 
     store: Store
@@ -46,6 +48,7 @@ class DaemonServices:
     settings: ConvergenceSettings
     wait: Wait
     errors: ErrorLog = field(default_factory=ErrorLog)
+    announce: Announce = announce_nothing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

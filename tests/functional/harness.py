@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -74,6 +74,7 @@ class LocalService(InProcessDaemons):
     """
 
     cache_bytes = MAX_CACHE_BYTES  # of templates, in the API and in each daemon
+    daemon_values: Mapping[str, Any] = {}  # further services of engines and observers
 
     def __init__(
         self,
@@ -206,6 +207,7 @@ class LocalService(InProcessDaemons):
             ids=services.ids,
             settings=services.settings,
             wait=lambda _s: None,
+            **self.daemon_values,
         )
         evaluation = EvaluationServices(
             cloud_of=self._cloud_of or (lambda _tree_id: cloud),

@@ -32,6 +32,7 @@ from heat_convergence.common.clock import Clock, utc_now
 from heat_convergence.common.error_log import ErrorLog
 from heat_convergence.common.failures import Unavailable
 from heat_convergence.common.ids import IdFactory, IdGenerator
+from heat_convergence.convergence.drift.announcements import Announce, announce_nothing
 from heat_convergence.convergence.model.notification_events import NotifyCallback
 from heat_convergence.db.connection.database import Database, create_database
 from heat_convergence.db.encryption.column_encryption import Keyring, attach_keyring
@@ -73,6 +74,7 @@ class ProcessComponents:
         clock: The wall clock.
         ids: Generator of identifiers.
         errors: Log of unexpected errors.
+        announce: Function that sends notifications of drift.
         cloud_cache: Clients of stack trees; None without Keystone.
         delegation: Credentials of stack trees; None without Keystone.
     """
@@ -90,6 +92,7 @@ class ProcessComponents:
     clock: Clock
     ids: IdFactory
     errors: ErrorLog = field(default_factory=ErrorLog)
+    announce: Announce = announce_nothing
     cloud_cache: StackCloudCache | None = None  # None: there is no Keystone
     delegation: Delegation | None = None
 
@@ -161,6 +164,7 @@ def assemble_components(
         expression_sandbox=sandbox,
         clock=utc_now,
         errors=error_log,
+        announce=_create_drift_notifier(conf),
         ids=IdGenerator(utc_now, random.SystemRandom()),
         cloud_cache=clouds,
         delegation=delegation,
@@ -174,6 +178,16 @@ def _create_stack_notifier(conf: cfg.ConfigOpts, database: Database) -> NotifyCa
         return None
     level = conf.default_notification_level
     return notifications.StackNotifier(sender, level, notified_stack_finder(database))
+
+
+def _create_drift_notifier(conf: cfg.ConfigOpts) -> Announce:
+    """Return the sender of announcements of drift."""
+    sender = notifications.create_notifier(conf)
+    if sender is None:
+        return announce_nothing
+    return notifications.DriftNotifier(
+        sender, conf.default_notification_level, conf.rpc.quiet_time
+    )
 
 
 def notified_stack_finder(database: Database) -> notifications.FindNotifiedStack:

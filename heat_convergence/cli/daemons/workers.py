@@ -250,6 +250,7 @@ class MessageWorker(ABC):
             settings=self.settings,
             wait=self.stop_event.wait,
             errors=components.errors,
+            announce=components.announce,
         )
 
 

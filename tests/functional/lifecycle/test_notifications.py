@@ -105,7 +105,7 @@ def test_stack_actions_are_notified(service: LocalService) -> None:
     service.send("DELETE", path)
     found = sent_notifications()
     assert [event_type for event_type, _body in found] == [
-        f"stack.{action}.{suffix}"
+        f"orchestration.stack.{action}.{suffix}"
         for action, end in (("create", "end"), ("suspend", "end"), ("resume", "end"),
                             ("update", "error"), ("delete", "end"))
         for suffix in ("start", end)
@@ -140,7 +140,7 @@ def scalings(path: str) -> list[tuple[str, Json, Json]]:
     found = [
         (event_type, body)
         for event_type, body in sent_notifications()
-        if event_type.startswith("autoscaling.")
+        if event_type.startswith("orchestration.autoscaling.")
     ]
     for _event_type, payload in found:
         assert payload["stack_identity"] == path.rsplit("/", 1)[1]
@@ -158,14 +158,14 @@ def test_group_scaling_is_notified(service: LocalService) -> None:
     assert scalings(path) == []  # what stacks do themselves is no scaling
     service.send("POST", f"{path}/resources/up/signal")
     assert scalings(path) == [
-        ("autoscaling.start", 1, "Start resizing the group G"),
-        ("autoscaling.end", 3, "End resizing the group G"),
+        ("orchestration.autoscaling.start", 1, "Start resizing the group G"),
+        ("orchestration.autoscaling.end", 3, "End resizing the group G"),
     ]
     _impl_test.reset()
     FailingMemberType.broken = True
     service.send("POST", f"{path}/resources/up/signal")
     (_start, (event_type, capacity, message)) = scalings(path)
-    assert (event_type, capacity) == ("autoscaling.error", 3)
+    assert (event_type, capacity) == ("orchestration.autoscaling.error", 3)
     assert "it broke" in message
     _impl_test.reset()
     FailingMemberType.broken = False

@@ -1,0 +1,102 @@
+"""Announcements of drift, repairs and mass losses, as other services receive them.
+
+Made by the observer and published by ``rpc.notifications``; neither knows the other. A body has
+no values of properties: they may be secrets of the project.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from heat_convergence.convergence.drift.observation import (
+    DRIFTED,
+    DriftStatus,
+    MassLossBreaker,
+    ResourceObservation,
+    WatchedResource,
+)
+from heat_convergence.convergence.drift.repair_budget import RepairCandidate
+
+Json = Any
+
+
+@dataclass(frozen=True, slots=True)
+class Announcement:
+    """A notification of drift.
+
+    Attributes:
+        event_type: The event type without the name of the service.
+        body: The payload.
+    """
+
+    event_type: str
+    body: Mapping[str, Json]
+
+
+Announce = Callable[[Sequence[Announcement]], None]
+"""Function that sends announcements; it does not raise."""
+
+
+def announce_nothing(_announcements: Sequence[Announcement]) -> None:
+    """Send nothing."""
+
+
+def announce_observation(
+    watched: WatchedResource, observation: ResourceObservation
+) -> Announcement | None:
+    """Return the announcement of a resource that has drifted, or is as it was applied again.
+
+    Args:
+        watched: The resource, with what was recorded before.
+        observation: What was observed now, which differs from that.
+    """
+    before = DriftStatus.NOT_CHECKED if watched.recorded is None else watched.recorded.status
+    if observation.status in DRIFTED:
+        event_type = "drift.detected"
+    elif observation.status is DriftStatus.IN_SYNC and before in DRIFTED:
+        event_type = "drift.resolved"
+    else:
+        return None
+    row, stack = watched.row, watched.stack
+    body = {
+        "tenant_id": observation.project_id,
+        "stack_identity": stack.id,
+        "stack_name": stack.name,
+        "resource_name": row.name,
+        "resource_type": row.identity.type,
+        "physical_resource_id": row.physical.id or "",
+        "drift_status": str(observation.status),
+        "drift_reason": observation.reason,
+        "properties": [str(each["property"]) for each in observation.properties],
+        "observation_source": str(observation.source),
+        "observed_at": observation.observed_at.isoformat(),
+    }
+    return Announcement(event_type, body)
+
+
+def announce_repair(granted: Sequence[RepairCandidate]) -> Announcement:
+    """Return the announcement that the repair of resources of one stack has started."""
+    resources = [
+        {"resource_name": each.resource_name, "drift_status": str(each.status)} for each in granted
+    ]
+    body = {
+        "tenant_id": granted[0].project_id,
+        "stack_identity": granted[0].stack_id,
+        "resources": resources,
+    }
+    return Announcement("repair.start", body)
+
+
+def announce_breaker(breaker: MassLossBreaker, *, is_open: bool) -> Announcement:
+    """Return the announcement that a mass loss is suspected, or over."""
+    body = {
+        "tenant_id": breaker.project_id,
+        "resource_type": breaker.implementation,
+        "region": breaker.region,
+        "lost": breaker.lost,
+        "total": breaker.total,
+        "since": breaker.since.isoformat(),
+    }
+    return Announcement(f"drift.mass_loss.{'start' if is_open else 'end'}", body)
