@@ -26,6 +26,14 @@ class CronTriggerResource(_MissingResource):
     resources_key = "cron_triggers"
 
 
+class DatabaseClusterResource(_MissingResource):
+    """A cluster of Trove."""
+
+    base_path = "/clusters"
+    resource_key = "cluster"
+    resources_key = "clusters"
+
+
 class ExecutionResource(_MissingResource):
     """An execution of a workflow of Mistral."""
 

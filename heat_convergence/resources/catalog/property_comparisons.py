@@ -124,6 +124,7 @@ COMPARISONS: Mapping[str, Mapping[str, PropertyComparison]] = {
     "OS::Magnum::ClusterTemplate": {"labels": SUBSET, "tls_disabled": SET_BY_SERVICE},
     "OS::Manila::Share": {"metadata": SUBSET, "share_type": SET_BY_SERVICE},
     "OS::Mistral::Workflow": {"description": NOT_READABLE, "type": NOT_READABLE},
+    "OS::Trove::Instance": {"users": NOT_READABLE},
     "OS::Zaqar::Queue": {"metadata": SUBSET},
     "OS::Designate::Zone": {"masters": NORMALIZED, "primaries": NORMALIZED},
 }

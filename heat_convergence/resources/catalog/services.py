@@ -22,6 +22,7 @@ from heat_convergence.resources.catalog.shared_services.keystone import KEYSTONE
 from heat_convergence.resources.catalog.storage.cinder import CINDER
 from heat_convergence.resources.catalog.storage.manila import MANILA
 from heat_convergence.resources.catalog.storage.swift import SWIFT
+from heat_convergence.resources.catalog.storage.trove import TROVE
 
 SERVICES: tuple[CatalogService, ...] = (
     AODH,
@@ -39,5 +40,6 @@ SERVICES: tuple[CatalogService, ...] = (
     NOVA,
     OCTAVIA,
     SWIFT,
+    TROVE,
     ZAQAR,
 )

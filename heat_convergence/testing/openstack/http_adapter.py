@@ -47,6 +47,7 @@ SERVICE_ENDPOINTS: Mapping[str, tuple[str, str, str]] = {
     "container_infrastructure_management": ("container-infra", "/container-infra/v1", ""),
     "baremetal": ("baremetal", "/baremetal/v1", "1.90"),
     "reservation": ("reservation", "/reservation/v1", ""),
+    "database": ("database", f"/database/v1.0/{PROJECT_ID}", ""),
     "key_manager": ("key-manager", "/key-manager/v1", ""),
     "object_store": ("object-store", f"/swift/v1/AUTH_{PROJECT_ID}", ""),
 }

@@ -26,7 +26,7 @@ from heat_convergence.testing.openstack.shared_services import (
     glance_api,
     keystone_api,
 )
-from heat_convergence.testing.openstack.storage import cinder_api, manila_api, swift_api
+from heat_convergence.testing.openstack.storage import cinder_api, manila_api, swift_api, trove_api
 
 Json = Any
 
@@ -45,6 +45,7 @@ SERVICES = (
     barbican_api,
     aodh_api,
     zaqar_api,
+    trove_api,
     mistral_api,
     blazar_api,
     ironic_api,

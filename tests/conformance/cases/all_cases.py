@@ -13,7 +13,7 @@ from tests.conformance.cases.networking import (
     routers,
 )
 from tests.conformance.cases.shared_services import barbican, glance, keystone
-from tests.conformance.cases.storage import cinder, manila, swift
+from tests.conformance.cases.storage import cinder, manila, swift, trove
 
 CASES = [
     *aodh.CASES,
@@ -33,6 +33,7 @@ CASES = [
     *nova.CASES,
     *octavia.CASES,
     *swift.CASES,
+    *trove.CASES,
     *zaqar.CASES,
     *neutron_services.CASES,
 ]

@@ -1,0 +1,1 @@
+"""Trove's types with behavior of their own."""
