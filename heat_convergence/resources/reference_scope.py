@@ -39,6 +39,7 @@ class Reach(Enum):
     USER_PROJECT = "the sender's project, or one in which a stack of it has users"
     SERVER = "any text; its deployments are served inside their own project alone"
     SELECTION = "a selection among objects that the sender may see"
+    IN_PROJECT = "an object of the project in the path"
     USER_POWER = (
         "used with the credential of the stack's user alone, and dropped for nested stacks"
     )
@@ -87,6 +88,7 @@ BODIES: Mapping[str, Mapping[str, Reach]] = {
         "stack_user_project_id": Reach.USER_PROJECT,
     },
     "deployment_update": {"config_id": Reach.CONFIG},
+    "drift_breakers": {"confirmed": Reach.IN_PROJECT},
 }
 """Schema of a body → its fields, and what may be reached by them."""
 

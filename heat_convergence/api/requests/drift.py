@@ -14,6 +14,7 @@ from heat_convergence.template.environment.drift_policies import parse_policy
 
 Json = Any
 _KEYS = frozenset({"policy", "paused"})
+_MAX_CONFIRMED = 1_000
 
 
 def parse_control(body: Mapping[str, Json]) -> ControlValues:
@@ -43,10 +44,15 @@ def parse_confirmation(body: Mapping[str, Json]) -> frozenset[str]:
 
     Raises:
         HTTPBadRequest: the body has another form.
+        RequestLimitExceeded: there are too many ids.
     """
     ids = body.get("confirmed")
     if set(body) != {"confirmed"} or not isinstance(ids, list):
         raise errors.HTTPBadRequest('The body must have "confirmed", a list of ids of breakers.')
     if not all(isinstance(each, str) for each in ids):
         raise errors.HTTPBadRequest('"confirmed" must be a list of ids of breakers.')
+    if len(ids) > _MAX_CONFIRMED:
+        raise errors.RequestLimitExceeded(
+            f'"confirmed" has {len(ids)} ids; at most {_MAX_CONFIRMED} are allowed.'
+        )
     return frozenset(ids)

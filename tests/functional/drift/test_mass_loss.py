@@ -128,6 +128,20 @@ def test_other_projects_neither_see_nor_confirm_a_breaker(service, lost_stack):
     assert breakers(service) == [found]
 
 
+def test_confirmation_with_an_id_that_is_not_there_confirms_nothing(service, lost_stack):
+    (found,) = breakers(service)
+    answer = confirm(service, [found["id"], "of-another-project"], status=404)
+    assert answer["error"]["type"] == "EntityNotFound"
+    assert breakers(service) == [found]
+
+
+def test_confirmation_of_more_ids_than_allowed_is_refused(service):
+    answer = confirm(service, [str(number) for number in range(1_001)], status=400)
+    assert answer["error"]["type"] == "RequestLimitExceeded"
+    assert '"confirmed" has 1001 ids; at most 1000' in answer["error"]["message"]
+    confirm(service, [str(number) for number in range(1_000)], status=404)
+
+
 @pytest.mark.parametrize("body", [{}, {"confirmed": "x"}, {"confirmed": [1]}, {"other": []}])
 def test_bad_confirmation_is_refused(service, body):
     answer = service.send("PUT", "/drift/breakers", body)

@@ -26,7 +26,7 @@ from tests.functional.project_client import ProjectClient
 Json = Any
 REFERRING_NAME = re.compile(
     r"(^|_)(ids?|uuid|arn|project|tenant|user|username|owner|parent|server|trust|marker|snapshot"
-    r"|volume|group_id|identity|credential)$"
+    r"|volume|group_id|identity|credential|confirmed)$"
 )
 FREE_SECTIONS = ("template", "environment", "files", "metadata")  # of users, evaluated elsewhere
 
