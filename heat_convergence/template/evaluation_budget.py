@@ -26,7 +26,7 @@ EVALUATIONS_PER_REQUEST = 3  # that use all of their steps
 CHARS_PER_STEP = 512  # to copy, compare or hash
 SLOW_CHARS_PER_STEP = 4  # to parse or to escape, one character at a time
 STEPS_PER_TEXT = 3  # to write a value as JSON, apart from its members
-STEPS_PER_NODE = 3  # to evaluate, check and store a part of a template that is no call
+STEPS_PER_NODE = 3  # to evaluate, check and store a part of a template; twice for a map or list
 STEPS_PER_RESOURCE = 60  # to check and store a resource without its sections
 STEPS_PER_WAITING_CALL = 30  # to check and store a call that waits for a resource
 STEPS_PER_DEPENDENCY = 20  # to check and store that a resource needs another
@@ -139,6 +139,10 @@ class EvaluationBudget:
         """Account for a value that is about to be copied or searched so many times."""
         self.charge(times * _measure(value, self.steps_left)[0])
 
+    def charge_section(self, content: Any) -> None:
+        """Account for a part of a template with all its members, before it is evaluated."""
+        self.charge(STEPS_PER_NODE * _measure(content, self.steps_left, per_container=1)[0])
+
     def charge_search(self, text: str, part: str) -> None:
         """Account for the search of a part in a text, before it is made.
 
@@ -160,10 +164,11 @@ class EvaluationBudget:
         self.charge(size // CHARS_PER_STEP)
 
 
-def _measure(value: Any, cap: int) -> tuple[int, bool]:
+def _measure(value: Any, cap: int, per_container: int = 0) -> tuple[int, bool]:
     """Return the steps that a value counts, and whether it contains no expression.
 
-    A value of more than ``cap`` steps is not followed to its end.
+    A value of more than ``cap`` steps is not followed to its end. A map or list counts
+    ``per_container`` steps more than any other member.
     """
     steps, known = 1, True
     stack = [value]
@@ -171,9 +176,10 @@ def _measure(value: Any, cap: int) -> tuple[int, bool]:
         node = stack.pop()
         if type(node) is dict:
             members: Any = node.values()
-            steps += sum(map(len, node)) // CHARS_PER_STEP
+            steps += sum(map(len, node)) // CHARS_PER_STEP + per_container
         elif type(node) is list or type(node) is tuple:
             members = node
+            steps += per_container
         elif type(node) is Expression:
             known, members = False, (node.arguments,)
         else:  # a text, a map or list of another type, or a marker

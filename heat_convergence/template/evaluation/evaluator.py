@@ -46,7 +46,6 @@ from heat_convergence.template.evaluation.resource_definition import (
 from heat_convergence.template.evaluation.scopes import TemplateData, TemplateScope
 from heat_convergence.template.evaluation_budget import (
     STEPS_PER_DEPENDENCY,
-    STEPS_PER_NODE,
     STEPS_PER_RESOURCE,
     current_budget,
 )
@@ -282,7 +281,7 @@ class TemplateEvaluator:
     def _charge_section(self, content: Json, path: SourcePath) -> None:
         """Account for a part of the template with all its members, before it is evaluated."""
         self._budget.location = path
-        self._budget.charge_repeated(content, STEPS_PER_NODE)
+        self._budget.charge_section(content)
 
     def _external_id(self, raw: dict[str, Json], path: SourcePath) -> str | None:
         key = self._dialect.external_id

@@ -118,6 +118,12 @@ def test_template_counts_all_its_nodes() -> None:
     assert many - few == 1000 * STEPS_PER_NODE
 
 
+@pytest.mark.parametrize("member", [[], {}], ids=["list", "map"])
+def test_maps_and_lists_of_a_template_count_twice(member: Any) -> None:
+    few, many = (steps_of(value_of([member] * count)) for count in (10, 1010))
+    assert many - few == 2 * 1000 * STEPS_PER_NODE
+
+
 def test_resource_without_properties_counts() -> None:
     few, many = (
         steps_of({f"r{number}": {"type": "T"} for number in range(count)}) for count in (1, 11)

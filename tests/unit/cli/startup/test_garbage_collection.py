@@ -1,0 +1,56 @@
+"""Worker processes leave what they loaded at the start out of garbage collections."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from heat_convergence.cli.daemons import daemon_service
+from heat_convergence.cli.daemons.daemon_service import DaemonService
+from heat_convergence.cli.startup.startup_state import StartupState
+
+PROGRAM = """
+import gc
+import weakref
+from heat_convergence.cli.startup.garbage_collection import settle_garbage_collection
+before = gc.get_threshold()
+settle_garbage_collection()
+loaded, kept = gc.get_freeze_count(), [{} for _ in range(1_000)]
+gc.collect()
+assert gc.get_freeze_count() == loaded > 1_000
+assert gc.get_threshold() == (5_000, *before[1:])
+class Node: pass
+node = Node()
+node.itself, found = node, weakref.ref(node)
+del node
+gc.collect()
+assert found() is None
+"""
+
+
+def test_loaded_objects_are_left_out_and_garbage_is_found() -> None:
+    subprocess.run([sys.executable, "-c", PROGRAM], check=True, timeout=60)
+
+
+def test_worker_settles_the_collector_once_it_has_started(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    calls: list[str] = []
+
+    def recorded(name: str) -> Any:
+        return lambda *_arguments: calls.append(name)
+
+    monkeypatch.setattr(daemon_service.config, "configure_logging", recorded("logging"))
+    monkeypatch.setattr(
+        daemon_service, "assemble_components", lambda *_conf, **_options: "components"
+    )
+    monkeypatch.setattr(daemon_service, "settle_garbage_collection", recorded("settled"))
+    worker = SimpleNamespace(start=recorded("started"))
+    metrics: Any = SimpleNamespace(serve=recorded("metrics"))
+    conf: Any = SimpleNamespace(log_options=False)
+    DaemonService(conf, lambda _components: worker, StartupState(), metrics=metrics).start()
+    assert calls == ["logging", "started", "metrics", "settled"]
