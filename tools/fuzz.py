@@ -10,6 +10,9 @@ evaluated while the database was locked.
 
 With ``--remote-requests`` the service is a process of its own, and another one sends ordinary
 requests of another tenant to it: their times are printed, with and without the fuzzed ones.
+
+A line for every 10,000 requests has the memory of the service's process; the last ones name the
+routes whose requests took most processor time.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from heat_convergence.cli.startup.garbage_collection import settle_garbage_collection
 from heat_convergence.common.evaluation import evaluation_guard
 from heat_convergence.sandbox.expression_sandbox import ExpressionSandbox, SandboxSettings
 from tests.fuzz.campaign import REQUESTS_PER_BLOCK, Findings, fuzz_expressions, fuzz_requests
@@ -30,7 +34,8 @@ from tests.fuzz.other_tenant import OtherTenant, describe
 from tests.fuzz.process_usage import resident_mib
 from tests.fuzz.remote_service import RemoteFuzzedService
 
-_REPORT_BLOCKS = 100
+_REQUESTS_PER_LINE = 10_000
+_SHOWN_ROUTES = 8
 _EXPRESSION_SECONDS = 1.0
 _UNDISTURBED_S = 10.0
 
@@ -45,6 +50,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if blocks:
         with tempfile.TemporaryDirectory() as folder:
             fuzzed = FuzzedService(Path(folder))
+            settle_garbage_collection()  # as daemons do
             findings = fuzz_requests(
                 fuzzed,
                 seed=parsed.seed,
@@ -100,21 +106,25 @@ def _fuzz_beside_another_tenant(seed: int, count: int) -> int:
             print(f"another tenant alone: {describe(undisturbed.stop())}", flush=True)
             before_mib = resident_mib(fuzzed.process_id)
             tenant = OtherTenant(fuzzed.port)
-            findings = fuzz_requests(fuzzed, seed=seed, blocks=-(-count // REQUESTS_PER_BLOCK))
+            findings = fuzz_requests(
+                fuzzed,
+                seed=seed,
+                blocks=-(-count // REQUESTS_PER_BLOCK),
+                after_block=_Progress(fuzzed.process_id),
+            )
             print(f"another tenant beside them: {describe(tenant.stop())}")
             after_mib = resident_mib(fuzzed.process_id)
             print(f"memory of the service: {before_mib:.0f} MiB before, {after_mib:.0f} MiB after")
         finally:
             fuzzed.close()
-    for text in findings.failures:
-        print(text)
     return _report("remote requests", findings)
 
 
 class _Progress:
-    """Printer of new findings as they come, and of the memory at intervals."""
+    """Printer of new findings as they come, and of the memory of the service at intervals."""
 
-    def __init__(self) -> None:
+    def __init__(self, process_id: int | str = "self") -> None:
+        self._process_id = process_id
         self._shown = 0
 
     def __call__(self, block: int, findings: Findings) -> None:
@@ -123,10 +133,9 @@ class _Progress:
         for text in found[self._shown :]:
             print(f"block {block}: {text}", flush=True)
         self._shown = len(found)
-        if block % _REPORT_BLOCKS == 0:
-            print(
-                f"block {block}: {findings.count} requests, {resident_mib():.0f} MiB", flush=True
-            )
+        if findings.count == REQUESTS_PER_BLOCK or findings.count % _REQUESTS_PER_LINE == 0:
+            memory = f"{resident_mib(self._process_id):.1f} MiB"
+            print(f"after {findings.count} requests: memory of the service {memory}", flush=True)
 
 
 def _report(noun: str, findings: Findings) -> int:
@@ -140,6 +149,8 @@ def _report(noun: str, findings: Findings) -> int:
         f" slowest {findings.slowest_s:.2f} s of processor time"
         f" ({findings.slowest_wall_s:.2f} s by the clock), memory {resident_mib():.0f} MiB"
     )
+    for route, seconds in findings.slowest_routes(_SHOWN_ROUTES):
+        print(f"  {seconds:.3f} s of processor time: {route}")
     return 1 if findings.failures or findings.slow else 0
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 import json
 import logging
 from collections import Counter
@@ -9,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
 
+from heat_convergence.api.routes.table import RouteTable
 from heat_convergence.template.limits import DEFAULT_LIMITS, YaqlCall, YaqlRunner
 from tests.fuzz.expression_grammar import make_data, make_expression
 from tests.fuzz.fuzzed_service import Answer, FuzzedRequest, FuzzedService
@@ -18,6 +20,7 @@ from tests.fuzz.request_mutations import make_request
 REQUESTS_PER_BLOCK = 40
 SLOW_S = 2.0
 _SHOWN_BYTES = 3_000
+_ROUTES = RouteTable()
 
 
 @dataclass(slots=True)
@@ -30,6 +33,7 @@ class Findings:
         statuses: Number of answers by status, or of results by their kind.
         slowest_s: Processor time of the slowest case.
         slowest_wall_s: Wall-clock time of the slowest case.
+        slowest_by_route: Processor time of the slowest request to each route.
     """
 
     failures: list[str] = field(default_factory=list)
@@ -37,11 +41,16 @@ class Findings:
     statuses: Counter[str] = field(default_factory=Counter)
     slowest_s: float = 0.0
     slowest_wall_s: float = 0.0
+    slowest_by_route: dict[str, float] = field(default_factory=dict)
 
     @property
     def count(self) -> int:
         """The number of cases."""
         return self.statuses.total()
+
+    def slowest_routes(self, count: int) -> list[tuple[str, float]]:
+        """Return the routes with the slowest requests, and the seconds of these."""
+        return heapq.nlargest(count, self.slowest_by_route.items(), key=lambda route: route[1])
 
 
 def fuzz_requests(
@@ -73,6 +82,9 @@ def _judge(
     findings.statuses[str(answer.status)] += 1
     findings.slowest_s = max(findings.slowest_s, fuzzed.processor_seconds)
     findings.slowest_wall_s = max(findings.slowest_wall_s, fuzzed.seconds)
+    route = route_of(request, fuzzed.project)
+    seconds = max(findings.slowest_by_route.get(route, 0.0), fuzzed.processor_seconds)
+    findings.slowest_by_route[route] = seconds
     problem = problem_of(answer)
     if problem:
         findings.failures.append(f"{problem}\n  {_described(request)}\n  replay: {replay}")
@@ -80,6 +92,14 @@ def _judge(
         findings.slow.append(
             f"{fuzzed.processor_seconds:.1f} s\n  {_described(request)}\n  replay: {replay}"
         )
+
+
+def route_of(request: FuzzedRequest, project: str) -> str:
+    """Return the method and the path of the route that a request is for."""
+    match = _ROUTES.match(request.method, request.path.removeprefix(f"/v1/{project}"))
+    if match is None or match.route is None:
+        return "no route"
+    return f"{match.route.method} {match.route.path}"
 
 
 def problem_of(answer: Answer) -> str:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from tests.fuzz import campaign
-from tests.fuzz.campaign import REQUESTS_PER_BLOCK
+from tests.fuzz.campaign import REQUESTS_PER_BLOCK, Findings, route_of
+from tests.fuzz.fuzzed_service import FuzzedRequest
 from tests.fuzz.other_tenant import describe
 from tools import fuzz
 from tools.fuzz import main
@@ -16,7 +19,9 @@ def test_command_counts_cases_and_succeeds_without_failures(
 ) -> None:
     assert main(["--seed", "5", "--requests", "1", "--expressions", "20"]) == 0
     printed = capsys.readouterr().out
+    assert f"after {REQUESTS_PER_BLOCK} requests: memory of the service " in printed
     assert f"requests: {REQUESTS_PER_BLOCK}, " in printed
+    assert re.search(r"\n  \d\.\d{3} s of processor time: [A-Z]+ /", printed)
     assert "expressions: 20, " in printed
     assert "failures 0, slow 0" in printed
 
@@ -40,8 +45,18 @@ def test_command_measures_another_tenant_beside_the_requests(
     assert main(["--seed", "6", "--remote-requests", "1"]) == 0
     printed = capsys.readouterr().out
     assert "another tenant alone: " in printed
+    assert f"after {REQUESTS_PER_BLOCK} requests: memory of the service " in printed
     assert "another tenant beside them: " in printed
     assert f"remote requests: {REQUESTS_PER_BLOCK}, " in printed
+
+
+def test_slowest_requests_are_known_by_their_route() -> None:
+    findings = Findings()
+    findings.slowest_by_route.update({f"GET /{number}": number / 10 for number in range(20)})
+    assert findings.slowest_routes(2) == [("GET /19", 1.9), ("GET /18", 1.8)]
+    request = FuzzedRequest("GET", "/v1/p1/software_configs/c")
+    assert route_of(request, "p1") == "GET /software_configs/{config_id}"
+    assert route_of(request, "p2") == "no route"
 
 
 def test_percentiles_of_another_tenant_are_those_of_its_requests() -> None:

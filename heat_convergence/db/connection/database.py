@@ -41,7 +41,7 @@ _POOL_SIZE = 20
 # Statements that a process keeps in compiled form, of some ten kilobytes each, and by how much
 # of them it may exceed that. A service has about 200 by itself; the others are lists with
 # filters and orders that users choose.
-_COMPILED_STATEMENTS = 320
+_COMPILED_STATEMENTS = 256
 _EXCESS = 0.25
 _WRITES = "heat_convergence_writes"
 

@@ -31,7 +31,7 @@ def test_statements_that_users_shape_are_bounded() -> None:
             connection.execute(list_statement(number))
             connection.execute(often)
             sizes.append(len(compiled))
-    assert 320 <= max(sizes) <= 400
+    assert 256 <= max(sizes) <= 320
     assert kept in set(compiled)
     assert not database.engine._compiled_cache  # the library's own, of another size
     database.close()
