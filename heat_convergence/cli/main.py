@@ -22,6 +22,7 @@ commands:
   demo        create, update and delete an example stack and show its progress
   lint        check templates and environments without a server
   schema      print JSON Schema of templates or environments, for editors
+  try         run a template in an emulated cloud, without a server
   simulate    run engine and observer in a simulation with faults and check their invariants
   standalone  run the whole service in one process, on SQLite, for this machine only
 """
@@ -68,6 +69,7 @@ def heat_convergence() -> int:
         "schema": _schema,
         "simulate": _simulate,
         "standalone": _standalone,
+        "try": _try,
     }
     name, arguments = (sys.argv[1:2] or [""])[0], sys.argv[2:]
     if name in commands:
@@ -116,6 +118,11 @@ def _lint(arguments: list[str]) -> int:
 
 def _schema(arguments: list[str]) -> int:
     return int(import_module("heat_convergence.cli.template_schema").main(arguments))
+
+
+def _try(arguments: list[str]) -> int:
+    # Single-threaded, in emulated time: no patching.
+    return int(import_module("heat_convergence.cli.offline.main").main(arguments))
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ from typing import Any
 from heat_convergence.resources.catalog.rest_resources import REST_RESOURCES
 from heat_convergence.resources.driver.rest_resources import RestResource
 from heat_convergence.testing.openstack.collection import EmulatedCollection, EmulatedResource
+from heat_convergence.testing.openstack.error_state import ErrorState
 
 Json = Any
 PROJECT_ID = "5f1c0de0000000000000000000000001"
@@ -88,35 +89,6 @@ class InjectedFailure:
         )
 
 
-@dataclass(slots=True)
-class ErrorState:
-    """The error state of the next ``remaining`` new resources of an entity.
-
-    Attributes:
-        changes: The body's changes in the error state.
-        after_s: Seconds from the creation to the error state; ``busy`` is shown until then.
-    """
-
-    entity: str
-    changes: Mapping[str, Json]
-    remaining: int = 1
-    after_s: float = 0.0
-    busy: Mapping[str, Json] = field(default_factory=dict)
-    created: list[EmulatedResource] = field(default_factory=list)
-
-    def watch(self, item: EmulatedResource) -> None:
-        """Note a new resource that is to fail."""
-        self.remaining -= 1
-        self.created.append(item)
-
-    def apply(self, now_s: float) -> None:
-        """Give the resources that the last request created their states."""
-        for item in self.created:
-            item.body.update(self.busy if self.after_s else self.changes)
-            item.scheduled_changes = [(now_s + self.after_s, self.changes)] if self.after_s else []
-        self.created.clear()
-
-
 EmulatedHandler = Callable[["Emulation", EmulatedRequest], EmulatedResponse]
 
 
@@ -162,6 +134,11 @@ class Emulation:
             if error_state.entity == entity and error_state.remaining:
                 error_state.watch(item)
                 return
+
+    def remove(self, item_id: str) -> None:
+        """Remove the resource of this id from its collection, as if another user had."""
+        for collection in self._collections.values():
+            collection.remove(item_id)
 
     def inject_error_state(self, error_state: ErrorState) -> None:
         """Let new resources end in an error state."""

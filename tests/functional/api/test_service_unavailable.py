@@ -101,7 +101,7 @@ def test_unexpected_error_shows_no_details(service: LocalService) -> None:
 def test_sweep_finds_work_after_lost_messages(service: LocalService) -> None:
     """The bus never fails; a sweep finds the messages that it drops."""
     service.bus.pending.clear()
-    request = Request.blank("/v1/p/stacks", method="POST", headers={"X-Test-Hold": "1"})
+    request = Request.blank("/v1/p/stacks", method="POST", headers={"X-Local-Hold": "1"})
     request.json = {
         "stack_name": "a",
         "template": {

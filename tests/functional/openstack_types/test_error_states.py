@@ -13,7 +13,7 @@ import pytest
 
 from heat_convergence.resources.catalog.resource_types import load_resource_types
 from heat_convergence.resources.driver.declarative import DeclarativeType
-from heat_convergence.testing.openstack.emulation import ErrorState
+from heat_convergence.testing.openstack.error_state import ErrorState
 from tests.conformance.case import ConformanceCase
 from tests.conformance.cases.all_cases import CASES
 from tests.functional.harness import LocalService

@@ -61,7 +61,7 @@ def test_statements_do_not_grow(service: LocalService, stacks: list[str], suffix
     counts = []
     for path in stacks:
         with count_statements(service.database.engine) as count:
-            answer: Any = Request.blank(path + suffix, headers={"X-Test-Hold": "1"}).get_response(
+            answer: Any = Request.blank(path + suffix, headers={"X-Local-Hold": "1"}).get_response(
                 service.app
             )
         assert answer.status_int == 200
@@ -77,7 +77,7 @@ def test_a_long_list_is_whole(service: LocalService, stacks: list[str]) -> None:
 def test_statements_of_a_stack_list_do_not_grow(service: LocalService, stacks: list[str]) -> None:
     def cost() -> int:
         with count_statements(service.database.engine) as count:
-            Request.blank("/v1/p/stacks", headers={"X-Test-Hold": "1"}).get_response(service.app)
+            Request.blank("/v1/p/stacks", headers={"X-Local-Hold": "1"}).get_response(service.app)
         return count.total
 
     before = cost()
