@@ -1,4 +1,4 @@
-"""Limits on trees of nested stacks: exact, however many workers and signals let a tree grow.
+"""Limits on projects and trees of stacks: exact, however many requests and workers add to them.
 
 The jobs of fifty nested stacks run in the threads of several engines, and signals come at once
 for many groups, on each database. None may wait for another in a circle.
@@ -219,6 +219,23 @@ def test_signals_that_come_together_keep_the_limit_of_the_tree(heat: ProjectClie
     assert set(statuses) == {200, 400}
     heat.service.run_until_idle()
     assert count_present(heat) == size + room
+
+
+def test_requests_that_come_together_keep_the_limit_of_the_project(heat: ProjectClient) -> None:
+    limit = 7
+    use_limits(heat, max_stacks_per_tenant=limit)
+    app = build_app(heat.service.services)
+    statuses: list[int] = []
+
+    def create(first: int) -> None:
+        for number in range(first, STACKS, THREADS):
+            request = Request.blank("/v1/p/stacks", method="POST")
+            request.json = {"stack_name": f"s{number}", "template": hot_template({})}
+            statuses.append(int(request.get_response(app).status_int))
+
+    in_parallel(range(THREADS), create)
+    assert (statuses.count(201), statuses.count(400)) == (limit, STACKS - limit)
+    assert len(heat.send("GET", "/stacks", leave_pending=True).json["stacks"]) == limit
 
 
 def test_limit_that_is_read_outside_its_transaction_is_noticed(
