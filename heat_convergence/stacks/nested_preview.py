@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from heat_convergence.common.errors import Error
+from heat_convergence.common.errors import Error, RequestLimitExceeded
 from heat_convergence.convergence.model.goal import Goal
 from heat_convergence.convergence.model.job import DesiredState
 from heat_convergence.convergence.model.resource import Resource
@@ -208,6 +208,8 @@ class _NestedPreview:
             )
             context = replace(self.context, stack=stack, rows=rows, allow_unknown_parameters=True)
             changes = preview_changes(context, evaluated, desired_resources)
+        except RequestLimitExceeded:
+            raise  # what is shown would lack this stack and those after it
         except Error:
             return None  # for lack of a value; real mistakes were reported by validation
         return _PlannedStack(stack, environment, parent.files, desired_resources, changes)
