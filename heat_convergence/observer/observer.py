@@ -145,7 +145,8 @@ class Observer:
 
     def process_results(self) -> None:
         """Process the observations that have ended."""
-        self._boundary.search(self._process_results)
+        if self._results:
+            self._boundary.search(self._process_results)
         self._boundary.search(partial(self._snapshot_cleanup.record_results, self._clock()))
 
     def expect_lost_messages(self) -> None:
