@@ -303,11 +303,22 @@ class SdkCloudClient:
         return response
 
     def has_service(self, service: str) -> bool:
-        """Return whether the service catalog lists the service."""
+        """Return whether the service catalog lists the service, which is not asked itself."""
+        connection = self._connect()
+        config, name = connection.config, service.replace("_", "-")
         try:
-            return bool(self.endpoint_url(service))
+            found = _translate_errors(
+                service,
+                lambda: connection.session.get_endpoint(
+                    service_type=config.get_service_type(name),
+                    interface=config.get_interface(name),
+                    region_name=self.region or config.get_region_name(name),
+                    skip_discovery=True,
+                ),
+            )
         except ResourceTypeUnavailable:
             return False
+        return bool(found)
 
     def endpoint_url(self, service: str) -> str:
         """Return the endpoint of the service."""

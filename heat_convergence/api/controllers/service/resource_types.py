@@ -1,6 +1,7 @@
 """Resource types: their list, their schemas, and a template to start from.
 
-Called by the root controller.  Hides types that policy keeps from the caller.
+Called by the root controller.  Hides types that policy keeps from the caller, and
+those whose service the caller's catalog lacks.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from heat_convergence.api.policies.enforcer import PolicyEnforcer
 from heat_convergence.api.requests.list_queries import parse_template_type
 from heat_convergence.api.requests.params import QueryParams
 from heat_convergence.api.services import ApiServices
+from heat_convergence.api.trust_delegation import cloud_access_as_user
 from heat_convergence.common import errors
 
 
@@ -35,7 +37,12 @@ class ResourceTypesController(Controller):
             version=query.last("version"),
         )
         named = ((each["resource_type"] if described else each, each) for each in types)
-        shown = [each for name, each in named if self._enforcer.allows_type(request, name)]
+        with cloud_access_as_user(self.services, request):
+            shown = [
+                each
+                for name, each in named
+                if self._enforcer.allows_type(request, name) and self._is_available(name)
+            ]
         return json_response({"resource_types": shown})
 
     def show(self, request: ApiRequest, type_name: str) -> webob.Response:
@@ -48,6 +55,14 @@ class ResourceTypesController(Controller):
         template_type = parse_template_type(QueryParams(request.GET))
         self._refuse_forbidden(request, type_name)
         return json_response(self._registry.generate_template(type_name, template_type))
+
+    def _is_available(self, name: str) -> bool:
+        """Return whether the caller's service catalog has the service of a type."""
+        try:
+            self._registry.get(name).check_available()
+        except errors.ResourceTypeUnavailable:
+            return False
+        return True
 
     def _refuse_forbidden(self, request: ApiRequest, type_name: str) -> None:
         if not self._enforcer.allows_type(request, type_name):
