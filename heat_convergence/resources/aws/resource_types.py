@@ -9,7 +9,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from heat_convergence.resources.aws.autoscaling.launch_configuration import LaunchConfiguration
+from heat_convergence.resources.aws.buckets import Bucket
 from heat_convergence.resources.aws.ec2.instances import Instance
+from heat_convergence.resources.aws.ec2.security_groups import AwsSecurityGroup
+from heat_convergence.resources.aws.ec2.volumes import AwsVolume, AwsVolumeAttachment
 from heat_convergence.resources.aws.translated_type import TranslatedType
 from heat_convergence.resources.catalog.property_comparisons import with_comparisons
 from heat_convergence.resources.catalog.resource_types import create_driver_context
@@ -18,7 +21,13 @@ from heat_convergence.resources.driver.declarative import DeclarativeType
 from heat_convergence.resources.driver.declarative_steps import DriverContext
 from heat_convergence.resources.protocol.resource_type import ResourceType
 
-TRANSLATED_TYPES: tuple[type[TranslatedType], ...] = (Instance,)
+TRANSLATED_TYPES: tuple[type[TranslatedType], ...] = (
+    AwsSecurityGroup,
+    AwsVolume,
+    AwsVolumeAttachment,
+    Bucket,
+    Instance,
+)
 
 
 def load_aws_types() -> Iterator[ResourceType]:

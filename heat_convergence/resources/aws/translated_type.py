@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 from heat_convergence.convergence.drift.observation import PropertyDrift
+from heat_convergence.convergence.model.action import Action
 from heat_convergence.resources.aws.type_schemas import load_aws_schema, load_head
 from heat_convergence.resources.driver.declarative import DeclarativeType
 from heat_convergence.resources.protocol.properties import (
@@ -49,6 +50,7 @@ class TranslatedType(ResourceType, Watchable):
         for name in (
             "service",
             "update_repairs_failure",
+            "allows_snapshot_on_delete",
             "releases_identity",
             "secret_data",
             "secret_attributes",
@@ -56,22 +58,28 @@ class TranslatedType(ResourceType, Watchable):
             setattr(self, name, getattr(delegate, name))
 
     @abstractmethod
-    def translate(self, properties: Mapping[str, Json]) -> dict[str, Json]:
-        """Return the properties of the target type, without defaults."""
+    def translate(self, properties: Mapping[str, Json], project_id: str) -> dict[str, Json]:
+        """Return the properties of the target type, without defaults.
+
+        Args:
+            properties: The own properties.
+            project_id: The project of the stack.
+        """
 
     def translated(self, context: ResourceContext) -> ResourceContext:
         """Return the context with the properties of the target type.
 
-        Without properties, those of the resource are not known.
+        Without those that are required, the properties of the resource are not known.
         """
-        if not context.properties:
+        declared = self.schema.properties
+        if any(declared[name].required and name not in context.properties for name in declared):
             return context
-        return replace(context, properties=self._with_defaults(context.properties))
+        properties = self._with_defaults(context.properties, context.project_id)
+        return replace(context, properties=properties)
 
-    def _with_defaults(self, properties: Mapping[str, Json]) -> dict[str, Json]:
-        values = {
-            name: value for name, value in self.translate(properties).items() if value is not None
-        }
+    def _with_defaults(self, properties: Mapping[str, Json], project_id: str) -> dict[str, Json]:
+        translation = self.translate(properties, project_id).items()
+        values = {name: value for name, value in translation if value is not None}
         return resolve_properties(self.delegate.schema, values)
 
     # -- verbs
@@ -91,7 +99,8 @@ class TranslatedType(ResourceType, Watchable):
 
         When a property is to be set again with the same value, all properties are.
         """
-        before, desired = self._with_defaults(context.properties), self._with_defaults(after)
+        before = self._with_defaults(context.properties, context.project_id)
+        desired = self._with_defaults(after, context.project_id)
         names = changed_property_names(before, desired)
         if changed - changed_property_names(context.properties, after):
             allowed = self.delegate.schema.update_allowed
@@ -126,6 +135,16 @@ class TranslatedType(ResourceType, Watchable):
     def resume(self, context: ResourceContext) -> VerbResult | None:
         """Resume the resource of the target type."""
         return self.delegate.resume(self.translated(context))
+
+    def snapshot(self, context: ResourceContext) -> VerbResult | None:
+        """Take the snapshot that a deletion policy demands; stacks have no others of the type."""
+        if context.action is not Action.DELETE:
+            return None
+        return self.delegate.snapshot(self.translated(context))
+
+    def delete_snapshot(self, context: ResourceContext) -> None:
+        """Delete a snapshot."""
+        self.delegate.delete_snapshot(self.translated(context))
 
     # -- the watch
 

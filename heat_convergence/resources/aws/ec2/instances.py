@@ -34,7 +34,7 @@ class Instance(TranslatedType):
         "key_name": "KeyName",
     }
 
-    def translate(self, properties: Mapping[str, Json]) -> dict[str, Json]:
+    def translate(self, properties: Mapping[str, Json], project_id: str) -> dict[str, Json]:
         """Return the properties of the server."""
         get = properties.get
         return {

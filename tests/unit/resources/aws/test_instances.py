@@ -16,7 +16,7 @@ PLAIN = {"ImageId": "i", "InstanceType": "t"}
 
 def translate(**properties: Any) -> dict[str, Any]:
     assert isinstance(INSTANCE, Instance)
-    found = INSTANCE.translate({**PLAIN, **properties})
+    found = INSTANCE.translate({**PLAIN, **properties}, "p")
     return {name: value for name, value in found.items() if value not in (None, {})}
 
 

@@ -1,0 +1,214 @@
+"""Types that stand for OpenStack types, over the emulated cloud."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.functional.openstack_types.emulated_service import ClockedEmulation
+from tests.functional.project_client import ProjectClient
+
+Json = Any
+
+
+def typed(name: str, **properties: Json) -> Json:
+    return {"Type": f"AWS::{name}", "Properties": properties}
+
+
+def template(resources: Json, **outputs: Json) -> Json:
+    values = {name: {"Value": value} for name, value in outputs.items()}
+    return {
+        "HeatTemplateFormatVersion": "2012-12-12",
+        "Resources": resources,
+        "Outputs": values,
+    }
+
+
+def created(heat: ProjectClient, resources: Json, **outputs: Json) -> None:
+    heat.create("s", template(resources, **outputs))
+    assert heat.status("s") == "CREATE_COMPLETE", heat.stack("s")["stack_status_reason"]
+
+
+def updated(heat: ProjectClient, resources: Json) -> None:
+    heat.update("s", template(resources))
+    assert heat.status("s") == "UPDATE_COMPLETE", heat.stack("s")["stack_status_reason"]
+
+
+def rule(port: Json = 80, cidr: str = "10.0.0.0/8", **more: Json) -> Json:
+    return {"IpProtocol": "tcp", "FromPort": port, "ToPort": port, "CidrIp": cidr, **more}
+
+
+def rules(cloud: ClockedEmulation, direction: str) -> set[tuple[Json, ...]]:
+    """Return protocol, lowest port and prefix of the rules of the only group of the stack."""
+    (group,) = (g for g in cloud.bodies("neutron.security_group") if g["name"] != "default")
+    return {
+        (each.get("protocol"), each.get("port_range_min"), each.get("remote_ip_prefix"))
+        for each in group["security_group_rules"]
+        if each["direction"] == direction
+    }
+
+
+def test_security_group_has_its_rules(
+    heat: ProjectClient, emulated_cloud: ClockedEmulation
+) -> None:
+    any_port = {"IpProtocol": "-1", "FromPort": "-1", "ToPort": "-1", "CidrIp": "10.1.0.0/16"}
+    group = typed("EC2::SecurityGroup", GroupDescription="d", SecurityGroupIngress=[rule()])
+    created(heat, {"g": group}, ref={"Ref": "g"})
+    before = heat.resource("s", "g")["physical_resource_id"]
+    assert heat.outputs("s")["ref"] == before
+    assert rules(emulated_cloud, "ingress") == {("tcp", 80, "10.0.0.0/8")}
+    assert rules(emulated_cloud, "egress") == {(None, None, None)}
+    changed = {
+        **group["Properties"],
+        "SecurityGroupIngress": [rule("443"), any_port],
+        "SecurityGroupEgress": [rule(53, IpProtocol="udp")],
+    }
+    updated(heat, {"g": typed("EC2::SecurityGroup", **changed)})
+    assert heat.resource("s", "g")["physical_resource_id"] == before
+    assert rules(emulated_cloud, "ingress") == {
+        ("tcp", 443, "10.0.0.0/8"),
+        (None, None, "10.1.0.0/16"),
+    }
+    assert rules(emulated_cloud, "egress") == {("udp", 53, "10.0.0.0/8")}
+    heat.delete("s")
+    assert heat.stack("s") is None
+    names = {each["name"] for each in emulated_cloud.bodies("neutron.security_group")}
+    assert names <= {"default"}
+
+
+def test_group_of_the_other_side_is_named_by_reference(
+    heat: ProjectClient, emulated_cloud: ClockedEmulation
+) -> None:
+    source = {"IpProtocol": "tcp", "FromPort": 22, "ToPort": 22}
+    source["SourceSecurityGroupId"] = {"Ref": "a"}
+    resources = {
+        "a": typed("EC2::SecurityGroup", GroupDescription="a"),
+        "b": typed("EC2::SecurityGroup", GroupDescription="b", SecurityGroupIngress=[source]),
+    }
+    created(heat, resources)
+    remote = {
+        each.get("remote_group_id")
+        for group in emulated_cloud.bodies("neutron.security_group")
+        for each in group["security_group_rules"]
+    }
+    assert heat.resource("s", "a")["physical_resource_id"] in remote
+
+
+def test_volume_is_created_attached_and_deleted(
+    heat: ProjectClient, emulated_cloud: ClockedEmulation
+) -> None:
+    resources = {
+        "net": {"Type": "OS::Neutron::Net"},
+        "subnet": {
+            "Type": "OS::Neutron::Subnet",
+            "Properties": {"network": {"Ref": "net"}, "cidr": "10.90.0.0/24"},
+        },
+        "server": typed(
+            "EC2::Instance",
+            ImageId="cirros",
+            InstanceType="m1.nano",
+            SubnetId={"Ref": "subnet"},
+        ),
+        "volume": typed(
+            "EC2::Volume", Size=1, AvailabilityZone="nova", Tags=[{"Key": "k", "Value": "v"}]
+        ),
+        "attachment": typed(
+            "EC2::VolumeAttachment",
+            InstanceId={"Ref": "server"},
+            VolumeId={"Ref": "volume"},
+            Device="/dev/vdc",
+        ),
+    }
+    created(heat, resources, ip={"Fn::GetAtt": ["server", "PublicIp"]})
+    (volume,) = emulated_cloud.bodies("cinder.volume")
+    assert (volume["size"], volume["status"]) == (1, "in-use")
+    assert volume["metadata"]["k"] == "v"
+    assert [heat.outputs("s")["ip"]] == emulated_cloud.addresses()
+    without = {name: item for name, item in resources.items() if name != "attachment"}
+    updated(heat, without)
+    (volume,) = emulated_cloud.bodies("cinder.volume")
+    assert volume["status"] == "available"
+    heat.delete("s")
+    assert heat.stack("s") is None
+    assert emulated_cloud.bodies("cinder.volume") == []
+
+
+def test_tags_and_flavor_of_an_instance_change_in_place(
+    heat: ProjectClient, emulated_cloud: ClockedEmulation
+) -> None:
+    resources = {
+        "net": {"Type": "OS::Neutron::Net"},
+        "subnet": {
+            "Type": "OS::Neutron::Subnet",
+            "Properties": {"network": {"Ref": "net"}, "cidr": "10.90.0.0/24"},
+        },
+    }
+
+    def server(**properties: Json) -> Json:
+        plain = {"ImageId": "cirros", "SubnetId": {"Ref": "subnet"}}
+        return {"server": typed("EC2::Instance", **plain, **properties)}
+
+    created(heat, {**resources, **server(InstanceType="m1.nano")})
+    before = heat.resource("s", "server")["physical_resource_id"]
+    tags = [{"Key": "k", "Value": "v"}]
+    updated(heat, {**resources, **server(InstanceType="m1.tiny", Tags=tags)})
+    (body,) = emulated_cloud.bodies("nova.server")
+    assert (body["id"], body["metadata"]) == (before, {"k": "v"})
+    assert heat.perform_action("s", "suspend").status_int == 200
+    (body,) = emulated_cloud.bodies("nova.server")
+    assert (heat.status("s"), body["status"]) == ("SUSPEND_COMPLETE", "SUSPENDED")
+
+
+def test_check_finds_a_group_that_others_have_deleted(
+    heat: ProjectClient, emulated_cloud: ClockedEmulation
+) -> None:
+    group = typed("EC2::SecurityGroup", GroupDescription="d")
+    created(heat, {"g": group})
+    found = heat.resource("s", "g")["physical_resource_id"]
+    emulated_cloud.emulation.collection("neutron.security_group").remove(found)
+    assert heat.perform_action("s", "check").status_int == 200
+    assert heat.status("s") == "CHECK_FAILED"
+
+
+def test_bucket_is_created_and_deleted(
+    heat: ProjectClient, emulated_cloud: ClockedEmulation
+) -> None:
+    resources = {
+        "b": typed("S3::Bucket", AccessControl="PublicRead"),
+        "plain": {"Type": "AWS::S3::Bucket"},
+    }
+    url, name = {"Fn::GetAtt": ["b", "WebsiteURL"]}, {"Ref": "b"}
+    created(heat, resources, url=url, name=name)
+    outputs = heat.outputs("s")
+    assert outputs["url"].endswith(f"/{outputs['name']}")
+    containers = emulated_cloud.bodies("swift.container")
+    assert len(containers) == 2
+    assert outputs["name"] in {each["name"] for each in containers}
+    for each in containers:
+        each["objects"].clear()
+    heat.delete("s")
+    assert heat.stack("s") is None
+    assert emulated_cloud.bodies("swift.container") == []
+
+
+@pytest.mark.parametrize(
+    ("resource", "message"),
+    [
+        (
+            typed("EC2::SecurityGroup", GroupDescription="d", SecurityGroupIngress=[rule("x")]),
+            "SecurityGroupIngress[0].FromPort: : a port is a number",
+        ),
+        (typed("EC2::Volume", AvailabilityZone="nova"), "Either Size or SnapshotId must be set"),
+        (
+            typed("EC2::VolumeAttachment", InstanceId="i", VolumeId="v", Device="/dev/sda"),
+            "Device",
+        ),
+        (typed("S3::Bucket", AccessControl="All"), "AccessControl"),
+    ],
+)
+def test_mistakes_are_refused(heat: ProjectClient, resource: Json, message: str) -> None:
+    body = {"stack_name": "s", "template": template({"x": resource})}
+    answer = heat.send("POST", "/stacks", body)
+    assert answer.status_int == 400
+    assert message in answer.json["error"]["message"]
