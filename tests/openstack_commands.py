@@ -296,10 +296,30 @@ def _wait_for_text(log: Path, process: subprocess.Popen[bytes], text: str) -> No
     wait_until(is_logged, f"events are followed: {text}", timeout_s=120)
 
 
+def show_and_repair_drift(
+    run: OpenStackShell, files: TemplateDirectory, name: str, settled: Callable[[], None]
+) -> None:
+    """The drift of a stack that nobody else has changed, and its repair."""
+    run("stack", "create", "--wait", "--poll", "1", "-t", files.template, name)
+    assert run.json("stack", "drift", "show", name, "--status", "MODIFIED") == []
+    listed = run.json("stack", "drift", "list", "--status", "MODIFIED", "--status", "DELETED")
+    assert name not in {row["Stack Name"] for row in listed}
+    assert run.json("stack", "repair", name, "--dry-run") == []
+    (row,) = run.json("stack", "repair", name, "--resource", "secret", "--dry-run")
+    assert (row["Resource Name"], row["Repair Action"]) == ("secret", "observe")
+    assert run.json("stack", "show", name)["stack_status"] == "CREATE_COMPLETE"
+    run("stack", "repair", name, "--resource", "secret")
+    settled()
+    assert run.json("stack", "show", name)["stack_status"] == "UPDATE_COMPLETE"
+    assert "missing" in run("stack", "repair", name, "--resource", "missing", status=1)
+    assert "Stack not found" in run("stack", "drift", "show", "nothing", status=1)
+    run("stack", "delete", "--yes", "--wait", name)
+
+
 def conversation_names() -> Iterator[str]:
     """Yield the names of all conversations."""
     yield from ("life", "snapshots", "handover", "hooks", "cancelled")
-    yield from ("service", "software", "configs")
+    yield from ("service", "software", "configs", "drift")
 
 
 def run_conversation(
@@ -316,5 +336,6 @@ def run_conversation(
         "service": lambda: service_information(run, files),
         "software": lambda: software_deployments(run, f"server-of-{name}"),
         "configs": lambda: software_configs(run, files),
+        "drift": lambda: show_and_repair_drift(run, files, name, settled),
     }
     steps[which]()
