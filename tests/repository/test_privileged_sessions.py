@@ -22,6 +22,7 @@ ALLOWED = {
         "clients/auth.py",
         "conf/clients.py",
         "cli/startup/option_names.py",  # reads the names of options alone
+        "cli/startup/library_options.py",  # asks whether plug-ins are installed
     },
     "load_plugin": CLIENTS,
     "load_trust_plugin": {"clients/auth.py"},
