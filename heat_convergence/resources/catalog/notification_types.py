@@ -3,8 +3,8 @@
 Data only: ``observer.notifications.parsing`` reads it. What a service does not announce, such as
 the status of ports, is missing here; the watch and the polls find it.
 
-Source: the modules of nova, neutron, cinder, glance, keystone, octavia, designate and manila that
-emit notifications.
+Source: the modules of nova, neutron, cinder, glance, keystone, octavia, designate, manila, aodh,
+magnum, trove and blazar that emit notifications.
 """
 
 from __future__ import annotations
@@ -250,6 +250,56 @@ _OTHERS = (
         ("share_types/id", "type_id"),
         (),
         ("OS::Manila::ShareType",),
+    ),
+    NotificationType(
+        "shared_file_system",
+        ("share.*", "scheduler.create_share"),
+        ("share_id",),
+        ("project_id", "share_properties/project_id"),
+        ("OS::Manila::Share",),
+    ),
+    NotificationType(
+        "alarm",
+        ("alarm.*",),
+        ("alarm_id",),
+        ("on_behalf_of",),
+        (
+            "OS::Aodh::CompositeAlarm",
+            "OS::Aodh::EventAlarm",
+            "OS::Aodh::GnocchiAggregationByMetricsAlarm",
+            "OS::Aodh::GnocchiAggregationByResourcesAlarm",
+            "OS::Aodh::GnocchiResourcesAlarm",
+            "OS::Aodh::LBMemberHealthAlarm",
+            "OS::Aodh::PrometheusAlarm",
+        ),
+    ),
+    NotificationType(
+        "container_infrastructure_management",
+        ("magnum.cluster.*",),
+        ("target/id",),
+        ("target/attachments/*/content/project_id",),
+        ("OS::Magnum::Cluster",),
+    ),
+    NotificationType(
+        "database",
+        ("dbaas.cluster_*",),
+        ("cluster_id",),
+        ("tenant_id",),
+        ("OS::Trove::Cluster",),
+    ),
+    NotificationType(
+        "database",
+        ("trove.instance.*", "dbaas.*"),
+        ("instance_id",),
+        ("tenant_id",),
+        ("OS::Trove::Instance",),
+    ),
+    NotificationType(
+        "reservation",
+        ("lease.*",),
+        ("lease_id",),
+        ("project_id",),
+        ("OS::Blazar::Lease",),
     ),
 )
 

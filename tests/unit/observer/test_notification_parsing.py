@@ -95,6 +95,24 @@ CASES: list[tuple[str, Json, str, set[str]]] = [
     ("dns.zone.update", {"id": "z", "tenant_id": "p1"}, "p1", {"z"}),
     ("dns.recordset.create", {"id": "z", "tenant_id": "p1"}, "p1", {"z"}),
     ("share_type.create", {"share_types": {"id": "t"}}, "user", {"t"}),
+    ("share.extend.end", {"share_id": "s", "project_id": "p1"}, "p1", {"s"}),
+    (
+        "scheduler.create_share",
+        {"share_id": "s", "share_properties": {"project_id": "p1"}},
+        "p1",
+        {"s"},
+    ),
+    ("alarm.rule_change", {"alarm_id": "a", "on_behalf_of": "p1"}, "p1", {"a"}),
+    (
+        "magnum.cluster.update",
+        {"target": {"id": "c", "attachments": [{"content": {"project_id": "p1"}}]}},
+        "p1",
+        {"c"},
+    ),
+    ("dbaas.cluster_grow.end", {"cluster_id": "c", "tenant_id": "p1"}, "p1", {"c"}),
+    ("dbaas.instance_restart.error", {"instance_id": "i", "tenant_id": "p1"}, "p1", {"i"}),
+    ("trove.instance.delete", {"instance_id": "i", "tenant_id": "p1"}, "p1", {"i"}),
+    ("lease.event.end_lease", {"lease_id": "l", "project_id": "p1"}, "p1", {"l"}),
 ]
 
 
