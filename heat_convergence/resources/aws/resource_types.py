@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator
 
 from heat_convergence.resources.aws.autoscaling.launch_configuration import LaunchConfiguration
 from heat_convergence.resources.aws.buckets import Bucket
+from heat_convergence.resources.aws.ec2.addresses import ElasticIP, NetworkInterface
 from heat_convergence.resources.aws.ec2.instances import Instance
 from heat_convergence.resources.aws.ec2.security_groups import AwsSecurityGroup
 from heat_convergence.resources.aws.ec2.volumes import AwsVolume, AwsVolumeAttachment
@@ -26,7 +27,9 @@ TRANSLATED_TYPES: tuple[type[TranslatedType], ...] = (
     AwsVolume,
     AwsVolumeAttachment,
     Bucket,
+    ElasticIP,
     Instance,
+    NetworkInterface,
 )
 
 

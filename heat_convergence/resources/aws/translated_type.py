@@ -12,13 +12,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
+from heat_convergence.common.errors import NotFound
+from heat_convergence.common.failures import ResourceFailure
 from heat_convergence.convergence.drift.observation import PropertyDrift
 from heat_convergence.convergence.model.action import Action
 from heat_convergence.resources.aws.type_schemas import load_aws_schema, load_head
 from heat_convergence.resources.driver.declarative import DeclarativeType
 from heat_convergence.resources.protocol.properties import (
     changed_property_names,
-    resolve_properties,
+    known_properties,
 )
 from heat_convergence.resources.protocol.resource_type import ResourceType
 from heat_convergence.resources.protocol.verb_values import ResourceContext, VerbResult
@@ -66,6 +68,13 @@ class TranslatedType(ResourceType, Watchable):
             project_id: The project of the stack.
         """
 
+    def look_up(self, context: ResourceContext, properties: Mapping[str, Json]) -> dict[str, Json]:
+        """Return properties of the target type that services must be asked for.
+
+        Called before a create and an update alone: other verbs do without them.
+        """
+        return {}
+
     def translated(self, context: ResourceContext) -> ResourceContext:
         """Return the context with the properties of the target type.
 
@@ -80,13 +89,17 @@ class TranslatedType(ResourceType, Watchable):
     def _with_defaults(self, properties: Mapping[str, Json], project_id: str) -> dict[str, Json]:
         translation = self.translate(properties, project_id).items()
         values = {name: value for name, value in translation if value is not None}
-        return resolve_properties(self.delegate.schema, values)
+        # What ``look_up`` adds is required of templates, but not by verbs other than create.
+        return known_properties(self.delegate.schema, values)
 
     # -- verbs
 
     def create(self, context: ResourceContext) -> VerbResult:
         """Create a resource of the target type."""
-        return self.delegate.create(self.translated(context))
+        found = self.look_up(context, context.properties)
+        target_context = self.translated(context)
+        properties = {**target_context.properties, **found}
+        return self.delegate.create(replace(target_context, properties=properties))
 
     def resume_create(self, context: ResourceContext) -> VerbResult:
         """Complete a lost create."""
@@ -99,14 +112,27 @@ class TranslatedType(ResourceType, Watchable):
 
         When a property is to be set again with the same value, all properties are.
         """
-        before = self._with_defaults(context.properties, context.project_id)
-        desired = self._with_defaults(after, context.project_id)
+        before = {
+            **self._with_defaults(context.properties, context.project_id),
+            **self._look_up_former(context),
+        }
+        desired = {
+            **self._with_defaults(after, context.project_id),
+            **self.look_up(context, after),
+        }
         names = changed_property_names(before, desired)
         if changed - changed_property_names(context.properties, after):
             allowed = self.delegate.schema.update_allowed
             names |= {name for name in desired if allowed(name)}
         target_context = replace(context, properties=before)
         return self.delegate.update(target_context, desired, names)
+
+    def _look_up_former(self, context: ResourceContext) -> dict[str, Json]:
+        """Return what is found for the properties before an update; they may be outdated."""
+        try:
+            return self.look_up(context, context.properties)
+        except (NotFound, ResourceFailure):
+            return {}
 
     def delete(self, context: ResourceContext) -> VerbResult:
         """Delete the resource of the target type."""

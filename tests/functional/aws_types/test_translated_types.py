@@ -160,6 +160,82 @@ def test_tags_and_flavor_of_an_instance_change_in_place(
     assert (heat.status("s"), body["status"]) == ("SUSPEND_COMPLETE", "SUSPENDED")
 
 
+def with_subnet(**resources: Json) -> Json:
+    return {
+        "net": {"Type": "OS::Neutron::Net"},
+        "subnet": {
+            "Type": "OS::Neutron::Subnet",
+            "Properties": {"network": {"Ref": "net"}, "cidr": "10.90.0.0/24"},
+        },
+        **resources,
+    }
+
+
+def test_interface_and_address_of_a_server(
+    heat: ProjectClient, emulated_cloud: ClockedEmulation
+) -> None:
+    port = typed("EC2::NetworkInterface", SubnetId={"Ref": "subnet"}, PrivateIpAddress="10.90.0.9")
+    servers = {
+        name: typed(
+            "EC2::Instance",
+            ImageId="cirros",
+            InstanceType="m1.nano",
+            **({"NetworkInterfaces": [{"Ref": "port"}]} if name == "a" else subnet),
+        )
+        for subnet in [{"SubnetId": {"Ref": "subnet"}}]
+        for name in ("a", "b")
+    }
+    resources = with_subnet(port=port, **servers)
+    outputs = {
+        "address": {"Ref": "eip"},
+        "id": {"Fn::GetAtt": ["eip", "AllocationId"]},
+        "private": {"Fn::GetAtt": ["port", "PrivateIpAddress"]},
+    }
+    created(heat, {**resources, "eip": typed("EC2::EIP", InstanceId={"Ref": "a"})}, **outputs)
+    (floating_ip,) = emulated_cloud.bodies("neutron.floatingip")
+    found = heat.outputs("s")
+    assert found["private"] == "10.90.0.9"
+    assert (found["address"], found["id"]) == (
+        floating_ip["floating_ip_address"],
+        floating_ip["id"],
+    )
+    assert floating_ip["port_id"] == heat.resource("s", "port")["physical_resource_id"]
+    updated(heat, {**resources, "eip": typed("EC2::EIP", InstanceId={"Ref": "b"})})
+    (moved,) = emulated_cloud.bodies("neutron.floatingip")
+    assert moved["id"] == floating_ip["id"]
+    ports = {each["id"]: each for each in emulated_cloud.bodies("neutron.port")}
+    server = heat.resource("s", "b")["physical_resource_id"]
+    assert ports[moved["port_id"]]["device_id"] == server
+    updated(heat, {**resources, "eip": {"Type": "AWS::EC2::EIP"}})
+    (free,) = emulated_cloud.bodies("neutron.floatingip")
+    assert (free["id"], free["port_id"]) == (floating_ip["id"], None)
+    heat.delete("s")
+    assert heat.stack("s") is None
+    left = [emulated_cloud.bodies(f"neutron.{each}") for each in ("floatingip", "port")]
+    assert left == [[], []]
+
+
+def test_address_moves_from_a_server_that_others_have_deleted(
+    heat: ProjectClient, emulated_cloud: ClockedEmulation
+) -> None:
+    server = typed(
+        "EC2::Instance", ImageId="cirros", InstanceType="m1.nano", SubnetId={"Ref": "subnet"}
+    )
+    resources = with_subnet(a=server, b=server)
+    created(heat, {**resources, "eip": typed("EC2::EIP", InstanceId={"Ref": "a"})})
+    lost = heat.resource("s", "a")["physical_resource_id"]
+    emulated_cloud.emulation.collection("nova.server").remove(lost)
+    for port in emulated_cloud.bodies("neutron.port"):
+        if port["device_id"] == lost:
+            emulated_cloud.emulation.collection("neutron.port").remove(port["id"])
+    remaining = with_subnet(b=server, eip=typed("EC2::EIP", InstanceId={"Ref": "b"}))
+    updated(heat, remaining)
+    (floating_ip,) = emulated_cloud.bodies("neutron.floatingip")
+    ports = {each["id"]: each for each in emulated_cloud.bodies("neutron.port")}
+    found = ports[floating_ip["port_id"]]["device_id"]
+    assert found == heat.resource("s", "b")["physical_resource_id"]
+
+
 def test_check_finds_a_group_that_others_have_deleted(
     heat: ProjectClient, emulated_cloud: ClockedEmulation
 ) -> None:
