@@ -19,6 +19,13 @@ class AlarmResource(_MissingResource):
     base_path = "/v2/alarms"
 
 
+class ContainerResource(_MissingResource):
+    """A container of Zun."""
+
+    base_path = "/containers"
+    resources_key = "containers"
+
+
 class CronTriggerResource(_MissingResource):
     """A cron trigger of Mistral, whose bodies have no outer key."""
 

@@ -13,6 +13,7 @@ from heat_convergence.resources.catalog.compute.blazar import BLAZAR
 from heat_convergence.resources.catalog.compute.ironic import IRONIC
 from heat_convergence.resources.catalog.compute.magnum import MAGNUM
 from heat_convergence.resources.catalog.compute.nova import NOVA
+from heat_convergence.resources.catalog.compute.zun import ZUN
 from heat_convergence.resources.catalog.networking.designate import DESIGNATE
 from heat_convergence.resources.catalog.networking.neutron import NEUTRON
 from heat_convergence.resources.catalog.networking.octavia import OCTAVIA
@@ -42,4 +43,5 @@ SERVICES: tuple[CatalogService, ...] = (
     SWIFT,
     TROVE,
     ZAQAR,
+    ZUN,
 )

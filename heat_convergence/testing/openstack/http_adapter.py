@@ -48,6 +48,7 @@ SERVICE_ENDPOINTS: Mapping[str, tuple[str, str, str]] = {
     "baremetal": ("baremetal", "/baremetal/v1", "1.90"),
     "reservation": ("reservation", "/reservation/v1", ""),
     "database": ("database", f"/database/v1.0/{PROJECT_ID}", ""),
+    "application_container": ("container", "/container/v1", ""),
     "key_manager": ("key-manager", "/key-manager/v1", ""),
     "object_store": ("object-store", f"/swift/v1/AUTH_{PROJECT_ID}", ""),
 }

@@ -13,6 +13,7 @@ from heat_convergence.testing.openstack.compute import (
     ironic_api,
     magnum_api,
     nova_api,
+    zun_api,
 )
 from heat_convergence.testing.openstack.emulation import Emulation
 from heat_convergence.testing.openstack.networking import (
@@ -45,6 +46,7 @@ SERVICES = (
     barbican_api,
     aodh_api,
     zaqar_api,
+    zun_api,
     trove_api,
     mistral_api,
     blazar_api,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.conformance.cases.automation import aodh, mistral, zaqar
-from tests.conformance.cases.compute import blazar, ironic, magnum, nova
+from tests.conformance.cases.compute import blazar, ironic, magnum, nova, zun
 from tests.conformance.cases.networking import (
     designate,
     networks,
@@ -35,5 +35,6 @@ CASES = [
     *swift.CASES,
     *trove.CASES,
     *zaqar.CASES,
+    *zun.CASES,
     *neutron_services.CASES,
 ]

@@ -1,0 +1,1 @@
+"""Zun's type with behavior of its own."""
