@@ -215,7 +215,8 @@ class ResourceTypeRegistry:
     def _shown(self, name: str) -> ResourceType:
         found = self.get(name)
         if found.schema.support_status.hidden:
-            raise NotSupported(f"The resource type {name} is hidden.")
+            hint = found.schema.support_status.message or ""
+            raise NotSupported(f"The resource type {name} is hidden. {hint}".rstrip())
         return found
 
 

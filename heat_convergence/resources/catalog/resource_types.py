@@ -20,6 +20,8 @@ from heat_convergence.resources.driver.schema_loader import load_descriptions
 from heat_convergence.resources.openstack.hidden_types import load_hidden_types
 from heat_convergence.resources.protocol.resource_type import ResourceType
 
+RETIRED_SCHEMAS = "retired"  # of services that the catalog does not have
+
 
 def create_driver_context() -> DriverContext:
     """Return what the types of one registry share."""
@@ -44,4 +46,5 @@ def load_resource_types() -> Iterator[ResourceType]:
 
 
 def _schema_files() -> list[str]:
-    return sorted({spec.schema_file for service in SERVICES for spec in service.type_specs})
+    files = {spec.schema_file for service in SERVICES for spec in service.type_specs}
+    return sorted(files | {RETIRED_SCHEMAS})

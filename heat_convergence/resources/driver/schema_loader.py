@@ -195,7 +195,7 @@ def _support(declared: Mapping[str, Json] | None) -> SupportStatus:
     return SupportStatus(
         SupportLevel(declared.get("status", SupportLevel.SUPPORTED)),
         declared.get("version"),
-        None,
+        declared.get("message"),
         previous,
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 from openstack.container_infrastructure_management.v1 import cluster, cluster_template
@@ -31,6 +32,21 @@ REST_RESOURCES = by_entity(
 )
 
 _spec = partial(make_spec, "Magnum", REST_RESOURCES)
+_CLUSTER_TEMPLATE = _spec(
+    "ClusterTemplate",
+    "cluster_template",
+    arguments={
+        **rename_arguments(
+            image="image_id",
+            flavor="flavor_id",
+            master_flavor="master_flavor_id",
+            keypair="keypair_id",
+        ),
+        "external_network": ArgumentMapping("external_network_id", "neutron.network"),
+        "fixed_network": ArgumentMapping("fixed_network", "neutron.network"),
+        "fixed_subnet": ArgumentMapping("fixed_subnet", "neutron.subnet"),
+    },
+)
 
 TYPE_SPECS = (
     _spec(
@@ -50,25 +66,16 @@ TYPE_SPECS = (
         null_when_unset=frozenset({"discovery_url"}),
         deletes_asynchronously=True,
     ),
-    _spec(
-        "ClusterTemplate",
-        "cluster_template",
-        arguments={
-            **rename_arguments(
-                image="image_id",
-                flavor="flavor_id",
-                master_flavor="master_flavor_id",
-                keypair="keypair_id",
-            ),
-            "external_network": ArgumentMapping("external_network_id", "neutron.network"),
-            "fixed_network": ArgumentMapping("fixed_network", "neutron.network"),
-            "fixed_subnet": ArgumentMapping("fixed_subnet", "neutron.subnet"),
-        },
-    ),
+    _CLUSTER_TEMPLATE,
+    replace(_CLUSTER_TEMPLATE, name="OS::Magnum::BayModel"),  # its old name
 )
 
 MAGNUM = CatalogService(
     REST_RESOURCES,
     TYPE_SPECS,
-    {"OS::Magnum::Cluster": Cluster, "OS::Magnum::ClusterTemplate": ClusterTemplate},
+    {
+        "OS::Magnum::BayModel": ClusterTemplate,
+        "OS::Magnum::Cluster": Cluster,
+        "OS::Magnum::ClusterTemplate": ClusterTemplate,
+    },
 )

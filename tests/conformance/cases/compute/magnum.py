@@ -36,5 +36,6 @@ CASES = [
         attributes={"node_count": 3, "api_address": "https://192.0.2.10:6443"},
         replacement_properties={"keypair": "another"},
     ),
+    _case("BayModel", NET, properties=TEMPLATE_PROPERTIES, changes=[{"public": True}]),
     _case("ClusterTemplate", NET, properties=TEMPLATE_PROPERTIES, changes=[{"public": True}]),
 ]

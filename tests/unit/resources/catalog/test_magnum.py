@@ -11,7 +11,7 @@ from heat_convergence.common.errors import Invalid
 from heat_convergence.common.failures import TemporaryFailure
 from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.model.job import ObservedState
-from tests.unit.resources.catalog.emulated_cloud import TYPES, EmulatedCloud
+from tests.unit.resources.emulated_cloud import TYPES, EmulatedCloud
 
 CLUSTER, TEMPLATE = "OS::Magnum::Cluster", "OS::Magnum::ClusterTemplate"
 UUID = "00000000-0000-4000-8000-000000000001"

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.model.job import ObservedState
-from tests.unit.resources.catalog.emulated_cloud import TYPES, EmulatedCloud
+from tests.unit.resources.emulated_cloud import TYPES, EmulatedCloud
 
 NAME = "OS::Manila::Share"
 SHARE = TYPES[NAME]

@@ -12,7 +12,7 @@ from heat_convergence.common.errors import Invalid
 from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.model.job import ObservedState
 from heat_convergence.resources.openstack.mistral.definitions import render_definition
-from tests.unit.resources.catalog.emulated_cloud import TYPES, EmulatedCloud
+from tests.unit.resources.emulated_cloud import TYPES, EmulatedCloud
 
 WORKFLOW, TRIGGER, EXTERNAL = (
     f"OS::Mistral::{name}" for name in ("Workflow", "CronTrigger", "ExternalResource")

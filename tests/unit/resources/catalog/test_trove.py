@@ -12,7 +12,7 @@ from heat_convergence.common.failures import Conflict
 from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.model.job import ObservedState
 from heat_convergence.resources.protocol.verb_values import ResourceContext
-from tests.unit.resources.catalog.emulated_cloud import TYPES, EmulatedCloud
+from tests.unit.resources.emulated_cloud import TYPES, EmulatedCloud
 
 INSTANCE, CLUSTER = "OS::Trove::Instance", "OS::Trove::Cluster"
 ANN = {"name": "ann", "password": "secret1", "databases": ["one"]}

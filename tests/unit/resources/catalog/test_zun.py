@@ -11,7 +11,7 @@ from heat_convergence.common.errors import Invalid
 from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.model.job import ObservedState
 from heat_convergence.resources.openstack.zun.containers import restart_policy
-from tests.unit.resources.catalog.emulated_cloud import TYPES, EmulatedCloud
+from tests.unit.resources.emulated_cloud import TYPES, EmulatedCloud
 
 NAME = "OS::Zun::Container"
 CONTAINER = TYPES[NAME]
