@@ -35,6 +35,8 @@ from heat_convergence.resources.protocol.verb_values import ResourceContext, Ver
 
 Json = Any
 
+UPDATING_ACTIONS = frozenset({Action.UPDATE, Action.ROLLBACK, Action.RESTORE})
+
 
 @dataclass(frozen=True, slots=True)
 class DriverContext:

@@ -16,6 +16,7 @@ from heat_convergence.common.failures import ServiceRejection, TemporaryFailure
 from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.model.job import ObservedState
 from heat_convergence.resources.driver.declarative import DeclarativeType
+from heat_convergence.resources.driver.declarative_steps import UPDATING_ACTIONS
 from heat_convergence.resources.driver.resource_client import RestResourceClient
 from heat_convergence.resources.protocol.verb_values import ResourceContext
 
@@ -56,7 +57,7 @@ class Cluster(DeclarativeType):
         if context.action is Action.DELETE and word != DELETE_FAILED:
             return ObservedState.BUSY, ""  # a cluster that has failed can be deleted
         state, reason = super().observed_state(context, body)
-        if state is ObservedState.READY and context.action is Action.UPDATE:
+        if state is ObservedState.READY and context.action in UPDATING_ACTIONS:
             sizes = {name: context.properties[name] for name in COUNTS}
             if any(body.get(name) != size for name, size in sizes.items()):
                 return ObservedState.BUSY, ""

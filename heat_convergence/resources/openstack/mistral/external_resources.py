@@ -81,11 +81,11 @@ class ExternalResource(DeclarativeType):
         return self.create(context)
 
     def observe(self, context: ResourceContext) -> VerbResult:
-        """Read the execution of the last action that has a workflow."""
+        """Read the execution that is recorded until it ends."""
         if context.physical_id is None:
             return VerbResult(ObservedState.ABSENT)
         execution_id = context.data.get(EXECUTION_ID)
-        if execution_id is None or execution_id != _execution_id(context, context.action):
+        if execution_id is None:
             return self._ended(context)
         try:
             body = self.client(context).get(execution_id)
@@ -143,22 +143,20 @@ class ExternalResource(DeclarativeType):
 
     def _result(self, context: ResourceContext, body: Mapping[str, Json]) -> VerbResult:
         state, execution_id = str(body.get("state")), str(body["id"])
-        outputs = dict(context.data.get(OUTPUTS) or {})
+        data = {**context.data, EXECUTION_ID: execution_id}
         physical_id = context.physical_id or execution_id
-        if state == "SUCCESS":
-            new = json.loads(body.get("output") or "{}")
-            outputs.update(new)
-            fallback = execution_id if context.action is Action.CREATE else physical_id
-            physical_id = str(new.get(RESOURCE_ID) or fallback)[:MAX_ID_LENGTH]
-            if context.action is Action.DELETE:
-                return VerbResult(ObservedState.ABSENT)
-        data = {**context.data, OUTPUTS: outputs, EXECUTION_ID: execution_id}
         if state in BUSY_STATES:
             return VerbResult(ObservedState.BUSY, physical_id, data=data)
-        if state == "SUCCESS":
-            return VerbResult(ObservedState.READY, physical_id, data=data)
-        reason = f"execution {execution_id} is {state}: {body.get('state_info') or 'Unknown'}"
-        return VerbResult(ObservedState.FAILED, physical_id, data=data, reason=reason)
+        del data[EXECUTION_ID]
+        if state != "SUCCESS":
+            reason = f"execution {execution_id} is {state}: {body.get('state_info') or 'Unknown'}"
+            return VerbResult(ObservedState.FAILED, physical_id, data=data, reason=reason)
+        if context.action is Action.DELETE:
+            return VerbResult(ObservedState.ABSENT)
+        outputs = json.loads(body.get("output") or "{}")
+        data[OUTPUTS] = {**(data.get(OUTPUTS) or {}), **outputs}
+        physical_id = str(outputs.get(RESOURCE_ID) or physical_id)[:MAX_ID_LENGTH]
+        return VerbResult(ObservedState.READY, physical_id, data=data)
 
 
 def _execution_id(context: ResourceContext, action: Action) -> str:

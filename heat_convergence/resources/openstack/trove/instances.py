@@ -14,6 +14,7 @@ from typing import Any
 from heat_convergence.common.errors import StackValidationFailed
 from heat_convergence.convergence.model.action import Action
 from heat_convergence.resources.driver.declarative import DeclarativeType
+from heat_convergence.resources.driver.declarative_steps import UPDATING_ACTIONS
 from heat_convergence.resources.protocol.verb_values import ResourceContext, VerbResult
 
 Json = Any
@@ -75,7 +76,8 @@ class DatabaseInstance(DeclarativeType):
         self, context: ResourceContext, body: Mapping[str, Json]
     ) -> Mapping[str, Json]:
         """Start the next step of an update as soon as the instance is active."""
-        resize = self._next_resize(context, body) if context.action is Action.UPDATE else None
+        updating = context.action in UPDATING_ACTIONS
+        resize = self._next_resize(context, body) if updating else None
         if resize is None or self._word(body) != "active":
             return super()._with_restored_fields(context, body)
         client = self.client(context)

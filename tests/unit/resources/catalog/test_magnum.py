@@ -24,6 +24,7 @@ UUID = "00000000-0000-4000-8000-000000000001"
         (Action.CREATE, {"status": "CREATE_FAILED"}, ObservedState.FAILED),
         (Action.UPDATE, {"status": "UPDATE_COMPLETE", "node_count": 1}, ObservedState.BUSY),
         (Action.UPDATE, {"status": "UPDATE_COMPLETE", "node_count": 3}, ObservedState.READY),
+        (Action.ROLLBACK, {"status": "UPDATE_COMPLETE", "node_count": 1}, ObservedState.BUSY),
         (Action.UPDATE, {"status": "UPDATE_FAILED"}, ObservedState.FAILED),
         (Action.DELETE, {"status": "CREATE_FAILED"}, ObservedState.BUSY),
         (Action.DELETE, {"status": "DELETE_FAILED"}, ObservedState.FAILED),

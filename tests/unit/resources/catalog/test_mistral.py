@@ -111,6 +111,21 @@ def test_repeated_create_of_an_external_resource_executes_once() -> None:
     assert len(cloud.emulation.collection("mistral.execution")) == 1
 
 
+@pytest.mark.parametrize("action", [Action.UPDATE, Action.ROLLBACK])
+def test_execution_is_awaited_whatever_the_action_is_called(action: Action) -> None:
+    cloud = EmulatedCloud()
+    run = {"workflow": "hc-existing"}
+    context = cloud.created(EXTERNAL, {"actions": {"CREATE": run, "UPDATE": run}})
+    started = replace(context, action=action, data={})
+    result = TYPES[EXTERNAL].update(started, started.properties, frozenset({"input"}))
+    later = replace(started, data=result.data or {}, started_at=started.now)
+    assert TYPES[EXTERNAL].observe(later).observed is ObservedState.BUSY
+    cloud.emulation.advance(2)
+    ended = TYPES[EXTERNAL].observe(later)
+    assert ended.observed is ObservedState.READY
+    assert "execution_id" not in (ended.data or {})
+
+
 def test_failed_execution_fails_the_action_with_its_reason() -> None:
     cloud = EmulatedCloud()
     properties = {"actions": {"CREATE": {"workflow": "hc-existing"}}, "input": {"fail": 1}}
