@@ -11,6 +11,8 @@ release, see ``docs/adr/0007-stored-names.rst``.
 
 from __future__ import annotations
 
+from typing import Any
+
 from sqlalchemy import (
     BigInteger,
     Boolean,
@@ -24,6 +26,10 @@ from sqlalchemy import (
     UniqueConstraint,
     false,
 )
+from sqlalchemy import (
+    event as sqlalchemy_event,
+)
+from sqlalchemy.engine import Connection
 
 from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.job import DesiredState, JobState, ObservedState, Verb
@@ -247,16 +253,23 @@ resource = Table(
     Index("ix_resource_job_state_stack_id", "job_state", "stack_id", "id"),
     Index("ix_resource_project_id_job_state", "project_id", "job_state", "root_id", "id"),
     Index("ix_resource_job_state_posted_at", "job_state", "posted_at"),
-    # Values may be too long for another kind of index.
-    Index(
-        "ix_resource_physical_id",
-        "physical_id",
-        mysql_length=64,
-        mariadb_length=64,
-        postgresql_using="hash",
-    ),
+    # Values may be too long for another kind of index; see also _use_hash_index.
+    Index("ix_resource_physical_id", "physical_id", mysql_length=64, mariadb_length=64),
     **TABLE_OPTIONS,
 )
+
+
+@sqlalchemy_event.listens_for(resource, "before_create")
+def _use_hash_index(table: Table, connection: Connection, **_options: Any) -> None:
+    """Index long physical ids on PostgreSQL by their hash.
+
+    An argument of ``Index`` would load the dialect in the processes of other databases.
+    """
+    if connection.dialect.name == "postgresql":
+        for index in table.indexes:
+            if index.name == "ix_resource_physical_id":
+                index.dialect_kwargs["postgresql_using"] = "hash"
+
 
 resource_graph = Table(
     "resource_graph",

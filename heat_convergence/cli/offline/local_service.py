@@ -77,6 +77,7 @@ class LocalService(InProcessDaemons):
         services: further fields of ``ApiServices``.
     """
 
+    encryption_key = "a key for tests"  # databases that tests keep are encrypted with it
     cache_bytes = MAX_CACHE_BYTES  # of templates, in the API and in each daemon
     daemon_values: Mapping[str, Any] = {}  # further services of engines and observers
 
@@ -93,7 +94,7 @@ class LocalService(InProcessDaemons):
         self.clock = ManualClock()
         self.bus = QueueBus()
         self.database = database_from_url(url)
-        attach_keyring(self.database.engine, Keyring(["a key of this process"]))
+        attach_keyring(self.database.engine, Keyring([self.encryption_key]))
         metadata.create_all(self.database.engine)
         self.registry = registry or ResourceTypeRegistry((*ResourceTypeRegistry.load(), *types))
         self.services = ApiServices(

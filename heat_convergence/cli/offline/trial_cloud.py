@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -140,6 +141,7 @@ class TrialService(LocalService):
         faults: Resource name to its failure.
     """
 
+    encryption_key = secrets.token_urlsafe(32)
     faults: Mapping[str, RequestedFault]
     emulation: Emulation
 
