@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import Sequence
 
 from kombu import Connection, Producer
@@ -91,13 +92,22 @@ def test_workers_leave_no_queue_of_their_own(rabbit_url: str) -> None:
         for server in servers:
             server.start(override_pool_size=1)
         for name in (messages.ENGINE_TOPIC, f"{messages.ENGINE_TOPIC}.shared"):
-            assert _count_consumers(rabbit_url, name) == len(servers)
+            _wait_for_consumers(rabbit_url, name, len(servers))
     finally:
         for server in servers:
             server.stop()
             server.wait()
         for transport in transports:
             transport.cleanup()
+
+
+def _wait_for_consumers(rabbit_url: str, queue: str, count: int) -> None:
+    """Wait for the consumers that a server's own thread registers after its start."""
+    deadline_s = time.monotonic() + ARRIVES_S
+    while _count_consumers(rabbit_url, queue) < count:
+        assert time.monotonic() < deadline_s, f"{queue} has fewer than {count} consumers"
+        time.sleep(0.05)
+    assert _count_consumers(rabbit_url, queue) == count
 
 
 def _count_consumers(rabbit_url: str, queue: str) -> int:
