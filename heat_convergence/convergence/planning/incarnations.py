@@ -7,7 +7,7 @@ new one.  Must read nothing but its arguments.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from heat_convergence.common.ids import short_suffix
 from heat_convergence.convergence.drift.policy import is_mark
@@ -43,6 +43,23 @@ REPLACED_WHEN_FAILED = frozenset(
 """Actions after whose failure a resource is replaced, unless an update repairs it."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Inputs:
+    """Changes of the resources that a resource refers to.
+
+    Attributes:
+        change: a job of the traversal may change one of them.
+        superseded_ids: ids of their rows that do not serve the goal.
+    """
+
+    change: bool
+    superseded_ids: frozenset[str]
+
+    def differ_for(self, row: Resource) -> bool:
+        """Return whether the row was started with other inputs than the goal has."""
+        return self.change or not self.superseded_ids.isdisjoint(row.physical.dependencies)
+
+
 def choose_incarnations(
     rows: Sequence[Resource],
     desired_resources: Mapping[str, DesiredResource],
@@ -63,7 +80,8 @@ def choose_incarnations(
         desired, incarnations = desired_resources[name], by_name.get(name, ())
         inputs_change = not changing.isdisjoint(desired.referenced_names)
         forced = desired.replace_on_update and plan_context.action is Action.UPDATE
-        current = None if forced else _find_usable(incarnations, desired, inputs_change)
+        inputs = _Inputs(inputs_change, _superseded_inputs(desired, by_name, chosen))
+        current = None if forced else _find_usable(incarnations, desired, inputs)
         rejected = None if current else _rejected_update(incarnations, desired, plan_context)
         if rejected is not None:
             chosen[name] = rejected
@@ -96,11 +114,25 @@ def _requirements_first(desired_resources: Mapping[str, DesiredResource]) -> Seq
     ).topological_order()
 
 
+def _superseded_inputs(
+    desired: DesiredResource,
+    by_name: Mapping[str, Sequence[Resource]],
+    chosen: Mapping[str, Resource],
+) -> frozenset[str]:
+    """Return the ids of the rows, of what the resource refers to, that do not serve the goal."""
+    return frozenset(
+        row.id
+        for name in desired.referenced_names
+        for row in by_name.get(name, ())
+        if name not in chosen or chosen[name].id != row.id
+    )
+
+
 def _find_usable(
-    rows: Iterable[Resource], desired: DesiredResource, inputs_change: bool
+    rows: Iterable[Resource], desired: DesiredResource, inputs: _Inputs
 ) -> Resource | None:
     """Return the row that can go on serving the name, or None if it takes a new one."""
-    usable = [row for row in rows if _is_usable(row, desired, inputs_change)]
+    usable = [row for row in rows if _is_usable(row, desired, inputs)]
     for row in usable:
         if (
             row.physical.applied_hash == desired.definition_hash
@@ -152,7 +184,7 @@ def _with_rejection(
     )
 
 
-def _is_usable(row: Resource, desired: DesiredResource, inputs_change: bool) -> bool:
+def _is_usable(row: Resource, desired: DesiredResource, inputs: _Inputs) -> bool:
     same_implementation = row.desired.implementation == desired.implementation
     if row.state.action is Action.DELETE:
         return False
@@ -169,7 +201,8 @@ def _is_usable(row: Resource, desired: DesiredResource, inputs_change: bool) -> 
     if creating or unknown:
         # What is being created, or may be found later, was started with other values: it
         # may never be ready, and it cannot be changed until it is.
-        return row.desired.definition_hash == desired.definition_hash and not inputs_change
+        unchanged = row.desired.definition_hash == desired.definition_hash
+        return unchanged and not inputs.differ_for(row)
     return True
 
 

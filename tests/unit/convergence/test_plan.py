@@ -145,6 +145,30 @@ def test_create_in_progress_is_kept_if_its_definition_is_unchanged() -> None:
     assert [row.desired.state for row in superseded.rescheduled] == [DesiredState.ABSENT]
 
 
+@pytest.mark.parametrize("created_with", ["serving", "superseded"])
+def test_unobserved_create_serves_only_with_the_inputs_of_the_goal(
+    created_with: str,
+) -> None:
+    desired = desired_by_name(desired_resource("a"), desired_resource("b", "a"))
+    complete = {
+        row.name: row for row in rows_after_completion(plan_goal([], desired, plan_context(1)))
+    }
+    serving = changed_row(complete["a"], id="serving")
+    superseded = changed_row(
+        complete["a"], id="superseded", desired=DesiredState.ABSENT, job=Verb.CONVERGE
+    )
+    unknown = changed_row(
+        complete["b"],
+        desired=DesiredState.ABSENT,
+        job=Verb.CONVERGE,
+        physical_id=None,
+        status=Status.FAILED,
+        physical_dependencies=(created_with,),
+    )
+    plan = plan_goal([serving, superseded, unknown], desired, plan_context(2))
+    assert names_of(plan.added) == (set() if created_with == "serving" else {"b"})
+
+
 def test_rollback_reuses_the_previous_incarnation_that_still_exists() -> None:
     old = rows_after_completion(
         plan_goal([], desired_by_name(desired_resource("a")), plan_context(1))
