@@ -10,9 +10,16 @@ from collections.abc import Collection, Iterator
 
 from heat_convergence.resources.aws.autoscaling.launch_configuration import LaunchConfiguration
 from heat_convergence.resources.aws.buckets import Bucket
+from heat_convergence.resources.aws.ec2.address_associations import EIPAssociation
 from heat_convergence.resources.aws.ec2.addresses import ElasticIP, NetworkInterface
+from heat_convergence.resources.aws.ec2.gateways import (
+    InternetGateway,
+    SubnetRouteTableAssociation,
+    VPCGatewayAttachment,
+)
 from heat_convergence.resources.aws.ec2.instances import Instance
 from heat_convergence.resources.aws.ec2.security_groups import AwsSecurityGroup
+from heat_convergence.resources.aws.ec2.virtual_networks import VPC, Ec2RouteTable, Subnet
 from heat_convergence.resources.aws.ec2.volumes import AwsVolume, AwsVolumeAttachment
 from heat_convergence.resources.aws.translated_type import TranslatedType
 from heat_convergence.resources.catalog.property_comparisons import with_comparisons
@@ -27,9 +34,14 @@ TRANSLATED_TYPES: tuple[type[TranslatedType], ...] = (
     AwsVolume,
     AwsVolumeAttachment,
     Bucket,
+    EIPAssociation,
     ElasticIP,
     Instance,
     NetworkInterface,
+    Ec2RouteTable,
+    Subnet,
+    SubnetRouteTableAssociation,
+    VPC,
 )
 
 
@@ -41,6 +53,8 @@ def load_aws_types() -> Iterator[ResourceType]:
     for translated in TRANSLATED_TYPES:
         yield translated(delegates[translated.target])
     yield LaunchConfiguration(context)
+    yield InternetGateway()
+    yield VPCGatewayAttachment(delegates[Ec2RouteTable.target])
 
 
 def _load_targets(names: Collection[str], context: DriverContext) -> Iterator[DeclarativeType]:

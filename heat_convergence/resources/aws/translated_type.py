@@ -53,11 +53,13 @@ class TranslatedType(ResourceType, Watchable):
             "service",
             "update_repairs_failure",
             "allows_snapshot_on_delete",
-            "releases_identity",
             "secret_data",
             "secret_attributes",
+            "restored_in_place",
         ):
             setattr(self, name, getattr(delegate, name))
+        own = type(self).releases_identity
+        self.releases_identity = own or delegate.releases_identity  # type: ignore[misc]
 
     @abstractmethod
     def translate(self, properties: Mapping[str, Json], project_id: str) -> dict[str, Json]:

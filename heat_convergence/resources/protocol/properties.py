@@ -242,6 +242,8 @@ class _Reader:
         return converted
 
     def _items(self, item: PropertySchema, values: list[Json], path: SourcePath) -> list[Json]:
+        if values and not item.implemented:
+            self._add_mistake(path, f"Property {path[-1]} not implemented yet")
         empty = None if self._leaves_nulls_out else EMPTY_VALUES.get(item.type)
         assigned = ((index, empty if each is None else each) for index, each in enumerate(values))
         read = [

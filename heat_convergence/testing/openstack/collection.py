@@ -98,6 +98,9 @@ def _matches(body: Mapping[str, Json], filters: Mapping[str, list[str]]) -> bool
             _, _, subnet = values[0].partition("subnet_id=")
             if subnet not in [ip.get("subnet_id") for ip in body.get("fixed_ips") or ()]:
                 return False
+        elif name == "tags":
+            if not set(values[0].split(",")) <= set(body.get("tags") or ()):
+                return False
         elif name in body and str(body[name]) not in values:
             return False
     return True

@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from heat_convergence.common.errors import EntityNotFound, PhysicalResourceNameAmbiguity
-from heat_convergence.common.failures import ResourceFailure
 from heat_convergence.resources.aws.translated_type import TranslatedType
+from heat_convergence.resources.driver.declarative import DeclarativeType
 from heat_convergence.resources.protocol.verb_values import ResourceContext
 
 Json = Any
@@ -33,29 +33,11 @@ class ElasticIP(TranslatedType):
 
     def look_up(self, context: ResourceContext, properties: Mapping[str, Json]) -> dict[str, Json]:
         """Return the external network, and the port of the server."""
-        found = {"floating_network": self._external_network(context)}
+        found = {"floating_network": only_external_network(self.delegate, context, self.name)}
         server = properties.get(_INSTANCE)
-        return {**found, "port_id": self._port(context, server)} if server else found
-
-    def _external_network(self, context: ResourceContext) -> str:
-        client = self.delegate.client_for(context, "neutron.network")
-        networks = list(client.list(**{"router:external": True}))
-        if not networks:
-            raise EntityNotFound("network", "router:external")
-        if len(networks) > 1:
-            raise PhysicalResourceNameAmbiguity(
-                f"There are multiple external networks, of which {self.name} cannot choose one."
-            )
-        return str(networks[0]["id"])
-
-    def _port(self, context: ResourceContext, server: str) -> str:
-        """Return the id of the server's first port with an address of IPv4."""
-        server_id = self.delegate.id_lookup(context).resolve_id("nova.server", server)
-        for port in self.delegate.client_for(context, "neutron.port").list(device_id=server_id):
-            addresses = (each["ip_address"] for each in port.get("fixed_ips") or ())
-            if any(ipaddress.ip_address(each).version == 4 for each in addresses):
-                return str(port["id"])
-        raise ResourceFailure(f"The server {server} has no port with an IPv4 address")
+        if not server:
+            return found
+        return {**found, "port_id": first_ipv4_port(self.delegate, context, server)[0]}
 
     def reference_id(self, context: ResourceContext) -> Json:
         """Return the address."""
@@ -64,6 +46,42 @@ class ElasticIP(TranslatedType):
     def attribute(self, context: ResourceContext, name: str) -> Json:
         """Return the id as ``AllocationId``."""
         return context.physical_id if name == "AllocationId" else super().attribute(context, name)
+
+
+def first_ipv4_port(
+    network_type: DeclarativeType, context: ResourceContext, server: str
+) -> tuple[str, str]:
+    """Return the id of a server's first port with an address of IPv4, and the address.
+
+    Raises:
+        EntityNotFound: The server has none.
+    """
+    server_id = network_type.id_lookup(context).resolve_id("nova.server", server)
+    for port in network_type.client_for(context, "neutron.port").list(device_id=server_id):
+        for each in port.get("fixed_ips") or ():
+            if ipaddress.ip_address(each["ip_address"]).version == 4:
+                return str(port["id"]), str(each["ip_address"])
+    raise EntityNotFound("IPv4 port of the server", server)
+
+
+def only_external_network(
+    network_type: DeclarativeType, context: ResourceContext, type_name: str
+) -> str:
+    """Return the id of the only external network.
+
+    Raises:
+        EntityNotFound: There is none.
+        PhysicalResourceNameAmbiguity: There are several.
+    """
+    client = network_type.client_for(context, "neutron.network")
+    networks = list(client.list(**{"router:external": True}))
+    if not networks:
+        raise EntityNotFound("network", "router:external")
+    if len(networks) > 1:
+        raise PhysicalResourceNameAmbiguity(
+            f"There are multiple external networks, of which {type_name} cannot choose one."
+        )
+    return str(networks[0]["id"])
 
 
 class NetworkInterface(TranslatedType):

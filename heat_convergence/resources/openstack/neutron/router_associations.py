@@ -14,7 +14,7 @@ from heat_convergence.resources.protocol.verb_values import ResourceContext, Ver
 
 Json = Any
 # A gateway port may be on the same subnet as an interface.
-_INTERFACE_OWNERS = ("network:router_interface", "network:ha_router_replicated_interface")
+INTERFACE_OWNERS = ("network:router_interface", "network:ha_router_replicated_interface")
 
 
 class RouterInterface(Association):
@@ -35,7 +35,7 @@ class RouterInterface(Association):
         ports = self.client_for(contexts[0], "neutron.port").list(device_id=routers)
         attached: dict[tuple[str, str], Mapping[str, Json]] = {}
         for port in ports:
-            if str(port.get("device_owner")).startswith(_INTERFACE_OWNERS):
+            if str(port.get("device_owner")).startswith(INTERFACE_OWNERS):
                 attached[port["device_id"], f"port_id={port['id']}"] = port
                 for address in port.get("fixed_ips") or ():
                     attached[port["device_id"], f"subnet_id={address.get('subnet_id')}"] = port
@@ -90,7 +90,7 @@ class RouterInterface(Association):
             (
                 port
                 for port in ports_on_subnet
-                if str(port.get("device_owner")).startswith(_INTERFACE_OWNERS)
+                if str(port.get("device_owner")).startswith(INTERFACE_OWNERS)
             ),
             None,
         )

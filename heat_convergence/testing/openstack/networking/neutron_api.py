@@ -82,6 +82,8 @@ def _port(emulation: Emulation, item: EmulatedResource) -> None:
     body = item.body
     emulation.get_existing("neutron.network", body["network_id"])
     body["status"] = "DOWN"
+    body.setdefault("name", "")
+    body.setdefault("description", "")
     default = emulation.collection("neutron.security_group").list_page({"name": ["default"]})[0]
     body.setdefault("security_groups", [group["id"] for group in default])
     body.setdefault("mac_address", "fa:16:3e:00:00:01")
@@ -192,7 +194,12 @@ def _add_interface(emulation: Emulation, request: EmulatedRequest) -> EmulatedRe
             raise EmulatedError(400, "Router already has a port on subnet")
         ips = [{"subnet_id": subnet["id"], "ip_address": subnet["gateway_ip"]}]
         port = emulation.add(
-            "neutron.port", network_id=subnet["network_id"], fixed_ips=ips, status="ACTIVE"
+            "neutron.port",
+            name="",
+            description="",
+            network_id=subnet["network_id"],
+            fixed_ips=ips,
+            status="ACTIVE",
         )
     port.update(device_id=router_id, device_owner="network:router_interface")
     return EmulatedResponse(200, {"port_id": port["id"]})
