@@ -7,6 +7,7 @@ they stand in a path, since those of an adopted document may be any text.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Mapping
@@ -249,6 +250,20 @@ class DomainAdministrator:
         found = self._client.get("/credentials", params=query).json()["credentials"]
         return dict(json.loads(found[0]["blob"])) if found else None
 
+    def get_ec2_keys(self, access: str) -> Mapping[str, str] | None:
+        """Return the secret and the project of an access key; None without one."""
+        try:
+            answer = self._client.get(f"/credentials/{_credential_id(access)}")
+        except exceptions.NotFound:
+            return None
+        found = answer.json()["credential"]
+        secret = json.loads(found["blob"])["secret"]
+        return {"secret": secret, "project_id": str(found.get("project_id"))}
+
+    def delete_ec2_keys(self, access: str) -> None:
+        """Delete the pair of an access key; raise ``NotFound`` for a missing one."""
+        self._client.delete(f"/credentials/{_credential_id(access)}")
+
     # -- helpers
 
     def _update_user(self, user_id: str, values: Mapping[str, Json]) -> None:
@@ -288,6 +303,11 @@ class DomainAdministrator:
             user_domain_name=domain_name,
         )
         return create_identity_adapter(auth.create_session(settings, password_auth), settings)
+
+
+def _credential_id(access: str) -> str:
+    """Return the id that Keystone derives from an access key."""
+    return hashlib.sha256(access.encode()).hexdigest()
 
 
 def _checked(record_id: str) -> str:

@@ -166,6 +166,44 @@ class StackUsers:
             blob = self._admin.find_ec2_keys(user_id)
         return None if blob is None else Ec2Keys(blob["access"], blob["secret"])
 
+    def ensure_tree_keys(self, tree_id: str, user_name: str, access: str) -> Ec2Keys:
+        """Return the pair of an access key, created for a user of the tree the first time.
+
+        Raises:
+            AuthorizationFailure: The tree has no such user.
+        """
+        found = self.find_tree_keys(tree_id, access)
+        if found is not None:
+            return found
+        project_id = self.ensure_project(tree_id)
+        with _keystone_call("find a user of the stack"):
+            user = StackUser(self._require_user(user_name), project_id, "")
+        if not self.owns(tree_id, user):
+            raise errors.AuthorizationFailure(f'The stack has no user named "{user_name}".')
+        return self.create_ec2_keys(user, Ec2Keys(access, Ec2Keys.generate().secret))
+
+    def find_tree_keys(self, tree_id: str, access: str) -> Ec2Keys | None:
+        """Return the pair of an access key; None without one in the tree's project.
+
+        RULE 12: the domain administrator may read the keys of all trees.
+        """
+        with _keystone_call("find the keys of a user of the stack"):
+            found = self._admin.get_ec2_keys(access)
+            own = self._admin.list_projects(_project_name(tree_id)) if found else ()
+        if found is None or found["project_id"] not in own:
+            return None
+        return Ec2Keys(access, found["secret"])
+
+    def delete_tree_keys(self, tree_id: str, access: str) -> None:
+        """Delete the pair of an access key if it is in the tree's project."""
+        if self.find_tree_keys(tree_id, access) is None:
+            return
+        with (
+            _keystone_call("delete the keys of a user of the stack"),
+            suppress(exceptions.NotFound),
+        ):
+            self._admin.delete_ec2_keys(access)
+
     def _require_user(self, name: str) -> str:
         found = self._admin.find_user(name)
         if found is None:

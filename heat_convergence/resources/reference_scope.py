@@ -17,12 +17,16 @@ from heat_convergence.clients.stack_users import StackUser
 from heat_convergence.common import errors
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.db.reads import resources
+from heat_convergence.db.reads.resources import ResourceRow
 from heat_convergence.db.statements import software
 from heat_convergence.db.statements.software import SoftwareConfigRow, SoftwareDeploymentRow
 
 Json = Any
 Connection = Any
 USER_ID = "user_id"  # the key of a resource's data with the user that the stack created for it
+ACCESS_POLICIES = "access_policies"  # the key of data with the names of policies, of its user
+ACCESS_POLICY_TYPE = "OS::Heat::AccessPolicy"
+_ALLOWED = "AllowedResources"
 
 
 class Reach(Enum):
@@ -105,6 +109,9 @@ DOCUMENT: Mapping[str, Reach] = {
 
 PROPERTIES: Mapping[str, Reach] = {
     "AWS::AutoScaling::ScalingPolicy.AutoScalingGroupName": Reach.OWN_GROUP,
+    "AWS::IAM::AccessKey.UserName": Reach.TREE_USER,
+    "AWS::IAM::User.Policies": Reach.IN_STACK,
+    "OS::Heat::AccessPolicy.AllowedResources": Reach.IN_STACK,
     "OS::Heat::ScalingPolicy.auto_scaling_group_id": Reach.OWN_GROUP,
     "OS::Heat::MultipartMime.parts": Reach.CONFIG,
     "OS::Heat::SoftwareDeployment.config": Reach.CONFIG,
@@ -174,6 +181,36 @@ def require_own_resource(sender: Sender, data: Mapping[str, Json]) -> None:
     """
     if sender.is_stack_user and data.get(USER_ID) != sender.user_id:
         raise errors.Forbidden("You are not authorized to use this resource.")
+
+
+def require_readable_metadata(conn: Connection, sender: Sender, row: ResourceRow) -> None:
+    """Let a user of a stack read metadata of its own resource, and those that policies allow.
+
+    A user that a template declares reads all resources of its stack, or those that all of its
+    policies name.
+
+    Args:
+        conn: the transaction's connection.
+        sender: the sender.
+        row: the resource.
+
+    Raises:
+        Forbidden: the sender is a user of a stack, and none of that.
+    """
+    user_id = sender.user_id
+    if not sender.is_stack_user or row.data.get(USER_ID) == user_id:
+        return
+    owner = resources.get_by_physical_id(conn, row.stack_id, user_id or "")
+    data = {} if owner is None else owner.data
+    names = data.get(ACCESS_POLICIES)
+    if user_id is None or data.get(USER_ID) != user_id or not isinstance(names, list):
+        raise errors.Forbidden("You are not authorized to use this resource.")
+    policies = {each.name: each for each in resources.list_named(conn, row.stack_id, names)}
+    for name in names:
+        policy = policies.get(name)
+        allowed = () if policy is None else policy.properties.get(_ALLOWED) or ()
+        if policy is None or policy.type != ACCESS_POLICY_TYPE or row.name not in allowed:
+            raise errors.Forbidden("You are not authorized to use this resource.")
 
 
 def is_own_group(group: Stack | None, stack: Stack) -> bool:

@@ -155,6 +155,19 @@ def get_by_physical_id(conn: Connection, stack_id: str, physical_id: str) -> Res
     return _first(conn, query.order_by(_desired_first()).limit(1))
 
 
+def list_named(conn: Connection, stack_id: str, names: Collection[str]) -> list[ResourceRow]:
+    """Return the resources of these names, with wide columns: one for each name."""
+    columns: tuple[Any, ...] = (*_NARROW, *_WIDE)
+    query = sa.select(*columns).select_from(RESOURCES_WITH_DRIFT)
+    query = query.where(t.c.stack_id == stack_id, t.c.name.in_(names))
+    query = query.order_by(t.c.name, _desired_first(), t.c.id.desc())
+    rows: list[Row[Any]] = []
+    for row in conn.execute(query):
+        if not rows or rows[-1].name != row.name:
+            rows.append(row)
+    return _from_rows(conn, rows)
+
+
 def list_data_by_physical_id(
     conn: Connection, tree_id: str, physical_id: str
 ) -> list[Mapping[str, Any]]:

@@ -20,6 +20,7 @@ from heat_convergence.api.cfn.app import build_cfn_app
 from heat_convergence.api.context import AuthStrategy, StackUserDomain
 from heat_convergence.common import errors
 from heat_convergence.convergence.model.job import ObservedState
+from heat_convergence.resources.aws.iam.users import IamUser
 from heat_convergence.resources.builtin.local_type import LocalType
 from heat_convergence.resources.protocol.schema import TypeSchema
 from heat_convergence.resources.protocol.verb_values import ResourceContext, VerbResult
@@ -44,6 +45,16 @@ class AgentType(LocalType):
 
     def create(self, view: ResourceContext) -> VerbResult:
         return VerbResult(ObservedState.READY, physical_id="x", data={"user_id": "u"})
+
+
+class DeclaredUser(IamUser):
+    """The type of users that templates declare, without Keystone: it is the user ``u``."""
+
+    name = "Test::User"
+
+    def create(self, context: ResourceContext) -> VerbResult:
+        result = super().create(context)
+        return replace(result, physical_id="u", data={**(result.data or {}), "user_id": "u"})
 
 
 class SignatureKeystone:
@@ -100,7 +111,7 @@ def keystone(monkeypatch: pytest.MonkeyPatch) -> SignatureKeystone:
 @pytest.fixture
 def service(tmp_path: Any, keystone: SignatureKeystone) -> Iterator[LocalService]:
     """The service whose ``app`` is the CloudFormation API."""
-    service = LocalService(f"sqlite:///{tmp_path}/hc.sqlite", types=(AgentType(),))
+    service = LocalService(f"sqlite:///{tmp_path}/hc.sqlite", types=(AgentType(), DeclaredUser()))
     options = tmp_path / "hc.conf"
     options.write_text("[keystone_authtoken]\nwww_authenticate_uri = http://keystone.example\n")
     conf = cfg.ConfigOpts()

@@ -108,6 +108,45 @@ def test_user_of_a_stack_reads_its_own_resource_only(
     assert "CREATE_COMPLETE" not in refused.text
 
 
+@pytest.mark.parametrize(
+    ("policies", "readable"),
+    [
+        ([], {"one", "two", "p"}),
+        (["p"], {"one"}),
+        (["p", "q"], set()),
+        (["missing"], set()),
+        (["two"], set()),
+    ],
+)
+def test_user_of_a_template_reads_what_its_policies_allow(
+    service: LocalService, keystone: SignatureKeystone, policies: list[str], readable: set[str]
+) -> None:
+    def policy(*names: str) -> Json:
+        return {"type": "OS::Heat::AccessPolicy", "properties": {"AllowedResources": [*names]}}
+
+    user = {"type": "Test::User", "properties": {"Policies": policies}}
+    resources = {
+        "one": {"type": "OS::Heat::None", "metadata": {"a": 1}},
+        "two": {"type": "OS::Heat::None"},
+        "p": policy("one"),
+        "q": policy("two"),
+    }
+    text = json.dumps({**TEMPLATE, "resources": {**resources, "user": user}})
+    answer = signed(service, method="POST", Action="CreateStack", StackName="t", TemplateBody=text)
+    arn = str(ElementTree.fromstring(answer.body).findtext("CreateStackResult/StackId"))
+    keystone.keys["agent"] = "agent-secret"
+    keystone.tokens["agent"] = f"{DOMAIN}/users/{arn.rpartition('/')[2]}/heat_stack_user"
+    found = set()
+    for name in ("one", "two", "p"):
+        values = {"StackName": arn, "LogicalResourceId": name}
+        answer = signed(service, "agent", Action="DescribeStackResource", **values)
+        if answer.status_int == 200:
+            found.add(name)
+        else:
+            assert (answer.status_int, code_of(answer)) == (403, "AccessDenied")
+    assert found == readable
+
+
 def test_expired_signature_is_refused(service: LocalService, stack: str) -> None:
     answer = signed(service, Action="ListStacks", Timestamp="2020-01-01T00:00:00Z")
     assert (answer.status_int, code_of(answer)) == (403, "AccessDenied")

@@ -7,6 +7,7 @@ request is recorded in ``requests`` as method and path.
 from __future__ import annotations
 
 import base64
+import hashlib
 import hmac
 import itertools
 import json
@@ -278,6 +279,9 @@ class FakeKeystone:
         return _json({"credential": record}, 201)
 
     def _get_credentials(self, caller: Any, parts: Any, body: Any, request: Any) -> Response:
+        if parts:
+            record = self._credential(parts[0])
+            return _json({"credential": {**record, "id": parts[0]}})
         user_id = request.GET["user_id"]
         found = [
             {**each, "id": access}
@@ -285,6 +289,16 @@ class FakeKeystone:
             if each["user_id"] == user_id and each["type"] == request.GET["type"]
         ]
         return _json({"credentials": found})
+
+    def _delete_credentials(self, caller: Any, parts: Any, body: Any, request: Any) -> Response:
+        del self.ec2[self._credential(parts[0])["access"]]
+        return Response(status=204)
+
+    def _credential(self, credential_id: str) -> dict[str, Any]:
+        for access, record in self.ec2.items():
+            if hashlib.sha256(access.encode()).hexdigest() == credential_id:
+                return record
+        raise KeystoneHttpError(404, "Could not find the credential.")
 
     def _post_ec2tokens(self, caller: Any, parts: Any, body: Any, request: Any) -> Response:
         signed = body["credentials"]

@@ -207,7 +207,7 @@ def test_route_without_its_check_is_noticed(
     [
         ("base.is_visible", True, [f"GET {STACK} foreign", f"DELETE {STACK} own"]),
         (
-            "resource.resources.require_own_resource",
+            "resource.resources.require_readable_metadata",
             None,
             [f"GET {STACK}/resources/{{resource_name}}/metadata own"],
         ),

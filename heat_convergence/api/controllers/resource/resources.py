@@ -38,7 +38,7 @@ from heat_convergence.resources.protocol.resource_context import RowInputs, depe
 from heat_convergence.resources.reference_scope import (
     Sender,
     list_server_configs,
-    require_own_resource,
+    require_readable_metadata,
 )
 from heat_convergence.stacks.reads.breakpoint_status import with_resource_breakpoint_reasons
 from heat_convergence.stacks.reads.nested_attributes import read_nested_attributes
@@ -134,7 +134,7 @@ class ResourcesController(Controller):
         with self.database.read() as conn:
             stack = get_stack(conn, request, stack_name, stack_id)
             row = _named(conn, stack, resource_name)
-            require_own_resource(sender_of(request), row.data)
+            require_readable_metadata(conn, sender_of(request), row)
             texts = contents.get_contents(
                 conn, collect_definition_hashes(row.definition, ["metadata"])
             )

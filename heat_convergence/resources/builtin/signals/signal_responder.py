@@ -100,6 +100,10 @@ class SignalResponder(ResourceType):
         """Return whether its user signs URLs, which requires EC2 keys."""
         return False
 
+    def user_password(self, context: ResourceContext) -> str | None:
+        """Return the password of the user; None for a random one."""
+        return None
+
     def update(
         self, context: ResourceContext, after: Mapping[str, Json], changed: frozenset[str]
     ) -> VerbResult:
@@ -151,7 +155,8 @@ class SignalResponder(ResourceType):
             return SignalUser(context.project_id)
         users = context.cloud.users
         project_id = users.ensure_project(context.cloud.tree_id)
-        user = users.ensure_user(context.physical_name, project_id)
+        password = self.user_password(context)
+        user = users.ensure_user(context.physical_name, project_id, password)
         return SignalUser(
             project_id,
             user,

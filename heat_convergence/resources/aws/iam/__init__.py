@@ -1,0 +1,1 @@
+"""Users of stacks with keys, and what they may read."""
