@@ -15,7 +15,11 @@ from heat_convergence.resources.driver.type_spec import (
     omit_arguments,
     rename_arguments,
 )
-from heat_convergence.resources.openstack.aodh.alarms import AodhAlarm, CompositeAlarm
+from heat_convergence.resources.openstack.aodh.alarms import (
+    AodhAlarm,
+    CompositeAlarm,
+    ThresholdAlarm,
+)
 
 REST_RESOURCES = by_entity(
     make_rest_resource(
@@ -64,7 +68,18 @@ def _alarm(name: str, alarm_type: str, *rule: str, **renamed: ArgumentMapping) -
 
 _EVENT = _alarm("EventAlarm", "event", "event_type", "query")
 
+_THRESHOLD = _alarm(
+    "Alarm",
+    "threshold",
+    *("comparison_operator", "evaluation_periods", "meter_name", "period"),
+    *("query", "statistic", "threshold"),
+)
+
 TYPE_SPECS = (
+    replace(
+        _THRESHOLD,
+        arguments={**_THRESHOLD.arguments, **_QUERY, **omit_arguments("matching_metadata")},
+    ),
     _alarm(
         "GnocchiResourcesAlarm",
         "gnocchi_resources_threshold",
@@ -103,5 +118,6 @@ TYPE_SPECS = (
 AODH = CatalogService(
     REST_RESOURCES,
     TYPE_SPECS,
-    {spec.name: AodhAlarm for spec in TYPE_SPECS} | {"OS::Aodh::CompositeAlarm": CompositeAlarm},
+    {spec.name: AodhAlarm for spec in TYPE_SPECS}
+    | {"OS::Aodh::CompositeAlarm": CompositeAlarm, "OS::Aodh::Alarm": ThresholdAlarm},
 )

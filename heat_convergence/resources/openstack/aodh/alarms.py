@@ -19,6 +19,7 @@ from heat_convergence.resources.protocol.verb_values import ResourceContext, Ver
 Json = Any
 STATES = ("alarm", "ok", "insufficient_data")
 ENABLED, COMPOSITE_RULE = "enabled", "composite_rule"
+_METERS_OF_SERVERS = frozenset("instance memory cpu cpu_util vcpus disk network".split())
 QUEUE_URL = "trust+zaqar://?queue_name="
 
 
@@ -90,6 +91,30 @@ class CompositeAlarm(AodhAlarm):
         """Return the whole alarm; its rules are not merged with those of before."""
         arguments = super().update_arguments(context, after, names)
         return self.complete(arguments, after)
+
+
+class ThresholdAlarm(AodhAlarm):
+    """An alarm on a meter, which services of today refuse."""
+
+    def complete(
+        self, arguments: dict[str, Json], properties: Mapping[str, Json]
+    ) -> dict[str, Json]:
+        """Return the arguments with the metadata to match as parts of the query."""
+        rule = dict(arguments.get(self.rule_name) or {})
+        query = [*(rule.get("query") or ()), *_metadata_query(properties)]
+        rule.pop("query", None)
+        rule |= {"query": query} if query else {}
+        return {**super().complete(arguments, properties), self.rule_name: rule}
+
+
+def _metadata_query(properties: Mapping[str, Json]) -> list[dict[str, str]]:
+    meter = str(properties.get("meter_name") or "").partition(".")[0]
+    prefix = "user_metadata" if meter in _METERS_OF_SERVERS else "metering"
+    found = []
+    for key, value in sorted((properties.get("matching_metadata") or {}).items()):
+        name = key if key.startswith(f"{prefix}.") else f"{prefix}.{key}"
+        found.append({"field": f"metadata.{name}", "op": "eq", "value": str(value)})
+    return found
 
 
 def _urls(properties: Mapping[str, Json], state: str) -> list[str]:

@@ -45,6 +45,18 @@ def _case(
 
 CASES = [
     _case(
+        "Alarm",
+        properties={"meter_name": "cpu_util", "threshold": 1, "matching_metadata": {"a": "b"}},
+        changes={
+            **{key: GNOCCHI_CHANGE[key] for key in ("threshold", "comparison_operator")},
+            "evaluation_periods": 3,
+            "matching_metadata": {"a": "c"},
+            "period": 60,
+            "query": [{"field": "resource_id", "op": "eq", "value": "1"}],
+            "statistic": "max",
+        },
+    ),
+    _case(
         "GnocchiResourcesAlarm",
         properties={
             "metric": "cpu",
