@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from heat_convergence.common import errors
+from heat_convergence.convergence.lifecycle.plan_storage import StartedTraversal
 from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.stack import Stack
@@ -99,6 +100,28 @@ def check_tree_size(tx: Transaction, parent: Resource, limit: int, growth: int) 
             f"Maximum resources per stack exceeded: {count}, {limit} are allowed",
             path=f"resources.{parent.name}",
         )
+
+
+def check_updated_tree(tx: Transaction, started: StartedTraversal, options: StackOptions) -> None:
+    """Check the number of resources of a tree of which a request has changed a stack.
+
+    The request's templates do not tell it: signals have scaled groups, and the stack may be
+    nested. Nested stacks count with the resources that they have: those that the update lets
+    shrink do so later, in jobs that may fail.
+
+    Args:
+        tx: the transaction, which takes no further lock.
+        started: the traversal that it has started.
+        options: the limits.
+
+    Raises:
+        RequestLimitExceeded: the stack has grown, and the tree has more resources than it may
+            have.
+    """
+    if options.max_resources_per_stack < 0 or started.growth <= 0:
+        return
+    tx.stacks.lock_quotas(started.stack.project_id)
+    check_resource_count(tx.tree.count_resources(started.stack.tree_id), options)
 
 
 def _too_many_stacks(limit: int) -> errors.RequestLimitExceeded:

@@ -277,6 +277,26 @@ def test_tree_resource_count_excludes_absent_resources(store):
         assert (tx.tree.count_resources("root"), tx.tree.count_resources("nested")) == (2, 0)
 
 
+def test_tree_resource_count_excludes_nested_stacks_that_are_to_be_deleted(store):
+    def row(name, stack_id, **more):
+        return resource_row(name, stack_id=stack_id, root_id="root", **more)
+
+    def nested(name, owner_id, owner_resource_id):
+        owner = {"owner_id": owner_id, "owner_resource_id": owner_resource_id}
+        return stack_row(name, name=name, root_id="root", **owner)
+
+    with store.transaction() as tx:
+        tx.stacks.insert(stack_row("root", name="root"))
+        kept, removed = row("a", "root"), row("b", "root", desired=DesiredState.ABSENT)
+        child = row("c", "removed")
+        tx.stacks.insert(nested("kept", "root", kept.id))
+        tx.stacks.insert(nested("removed", "root", removed.id))
+        tx.stacks.insert(nested("grandchild", "removed", child.id))
+        tx.resources.insert([kept, removed, child, row("d", "kept"), row("e", "grandchild")])
+    with store.transaction() as tx:
+        assert tx.tree.count_resources("root") == 2
+
+
 def test_descendants_are_listed_deepest_first(seeder):
     def nested(name, depth, **more):
         more |= {"owner_id": "stack-1", "root_id": "stack-1", "depth": depth}

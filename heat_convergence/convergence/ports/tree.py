@@ -23,7 +23,10 @@ class TreeRepository(Protocol):
         """
 
     def count_resources(self, root_id: str) -> int:
-        """Return how many resources the stacks of the tree want present."""
+        """Return how many resources the stacks of the tree want present.
+
+        Those of a nested stack that is to be deleted, or whose ancestor is, do not count.
+        """
 
     def find_breakpoint_locations(self, stacks: Collection[Stack]) -> list[BreakpointLocation]:
         """Return where those of ``stacks`` that are in progress wait at breakpoints.

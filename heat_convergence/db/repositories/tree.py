@@ -55,8 +55,11 @@ class SqlTreeRepository(SqlRepository, TreeRepository):
 
     def count_resources(self, root_id: str) -> int:
         """Return how many resources the stacks of the tree want present."""
+        unwanted = sa.select(_unwanted_stacks(root_id).c.id)
         present = sa.select(sa.func.count()).where(
-            resource.c.root_id == root_id, resource.c.desired == DesiredState.PRESENT
+            resource.c.root_id == root_id,
+            resource.c.desired == DesiredState.PRESENT,
+            resource.c.stack_id.not_in(unwanted),
         )
         return int(self._connection.scalar(present) or 0)
 
@@ -73,6 +76,17 @@ class SqlTreeRepository(SqlRepository, TreeRepository):
             if row.at_id in requested:
                 found.append(BreakpointLocation(row.at_id, tuple(path), row.hook or ""))
         return sorted(found, key=lambda location: (location.stack_id, location.path))
+
+
+def _unwanted_stacks(root_id: str) -> sa.CTE:
+    """Build the ids of the tree's nested stacks that are to be deleted, or whose ancestor is."""
+    head = (
+        sa.select(stack.c.id)
+        .join(resource, resource.c.id == stack.c.owner_resource_id)
+        .where(stack.c.root_id == root_id, resource.c.desired != DesiredState.PRESENT)
+    )
+    unwanted = head.cte("unwanted", recursive=True)
+    return unwanted.union(sa.select(stack.c.id).where(stack.c.owner_id == unwanted.c.id))
 
 
 def _climb(stacks: Sequence[Stack]) -> sa.Select[tuple[str, str, str, str, int]]:

@@ -38,7 +38,12 @@ class MemoryTreeRepository(MemoryRepository, TreeRepository):
         """Return how many resources the stacks of the tree want present."""
         rows = self._tables.resources.values()
         return sum(
-            row.identity.root_id == root_id and row.desired.state is DesiredState.PRESENT
+            row.identity.root_id == root_id
+            and row.desired.state is DesiredState.PRESENT
+            and all(
+                owner.desired.state is DesiredState.PRESENT
+                for owner in self.list_ancestor_resources(row.stack_id)
+            )
             for row in rows
         )
 

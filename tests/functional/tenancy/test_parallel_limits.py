@@ -82,6 +82,7 @@ def use_limits(heat: ProjectClient, **limits: int) -> None:
     service.services = replace(
         service.services, options=replace(service.services.options, **limits)
     )
+    service.use_settings()  # builds application and daemons anew
 
 
 def files(**templates: Json) -> dict[str, str]:
@@ -174,9 +175,9 @@ def test_depth_of_stacks_that_start_together_is_limited(heat: ProjectClient) -> 
     assert count_refused(heat, "Stacks are nested at most 1 deep") == STACKS
 
 
-def create_groups(heat: ProjectClient) -> None:
-    """Create a stack with scaling groups of one member, each with a policy."""
-    resources = {}
+def groups_template(extra: int = 0) -> Json:
+    """Return scaling groups of one member, each with a policy, and further resources."""
+    resources = {f"extra{number}": resource_definition() for number in range(extra)}
     for number in range(GROUPS):
         resources[f"g{number}"] = {
             "type": "OS::Heat::AutoScalingGroup",
@@ -190,22 +191,32 @@ def create_groups(heat: ProjectClient) -> None:
                 "scaling_adjustment": 1,
             },
         }
-    heat.create("s", hot_template(resources))
+    return hot_template(resources)
+
+
+def create_groups(heat: ProjectClient) -> None:
+    heat.create("s", groups_template())
     assert heat.status("s") == "CREATE_COMPLETE"
 
 
-def send_signals(heat: ProjectClient) -> list[int]:
-    """Send signals for all groups at once; return the statuses of the answers."""
+def send_signals(heat: ProjectClient, updates: Sequence[Json] = ()) -> list[int]:
+    """Send signals for all groups and updates, all at once; return the statuses of the answers."""
     app, path = build_app(heat.service.services), heat.path("s")
+    requests = [
+        Request.blank(f"/v1/p{path}/resources/up{number % GROUPS}/signal", method="POST")
+        for number in range(SIGNALS)
+    ]
+    for number, template in enumerate(updates):
+        update = Request.blank(f"/v1/p{path}", method="PUT")
+        update.json = {"template": template}
+        requests.insert(number * len(requests) // len(updates), update)
     statuses: list[int] = []
 
-    def signal(first: int) -> None:
-        for number in range(first, SIGNALS, THREADS):
-            name = f"up{number // (SIGNALS // GROUPS)}"
-            request = Request.blank(f"/v1/p{path}/resources/{name}/signal", method="POST")
+    def send(first: int) -> None:
+        for request in requests[first::THREADS]:
             statuses.append(int(request.get_response(app).status_int))
 
-    in_parallel(range(THREADS), signal)
+    in_parallel(range(THREADS), send)
     return statuses
 
 
@@ -219,6 +230,74 @@ def test_signals_that_come_together_keep_the_limit_of_the_tree(heat: ProjectClie
     assert set(statuses) == {200, 400}
     heat.service.run_until_idle()
     assert count_present(heat) == size + room
+
+
+def test_updates_beside_signals_keep_the_limit_of_the_tree(heat: ProjectClient) -> None:
+    create_groups(heat)
+    limit = 3 * GROUPS + 4
+    use_limits(heat, max_resources_per_stack=limit)
+    statuses = send_signals(heat, [groups_template(extra) for extra in (1, 2, 3, 4)])
+    assert count_present(heat) <= limit
+    assert set(statuses) <= {200, 202, 400}
+    heat.service.run_until_idle()
+    assert count_present(heat) <= limit
+
+
+def scale_to_limit(heat: ProjectClient) -> int:
+    """Let signals scale the groups until the tree is as large as it may be; return the limit."""
+    create_groups(heat)
+    limit = 3 * GROUPS + 4
+    use_limits(heat, max_resources_per_stack=limit)
+    send_signals(heat)
+    heat.service.run_until_idle()
+    assert count_present(heat) == limit
+    return limit
+
+
+def send_update(heat: ProjectClient, key: str, template: Json) -> Any:
+    return heat.send("PUT", heat.path(key), {"template": template})
+
+
+def test_update_counts_what_signals_have_added(heat: ProjectClient) -> None:
+    limit = scale_to_limit(heat)
+    answer = send_update(heat, "s", groups_template(extra=1))
+    assert answer.status_int == 400
+    assert f"Maximum resources per stack exceeded: {limit + 1}, {limit}" in answer.text
+    assert (heat.status("s"), count_present(heat)) == ("CREATE_COMPLETE", limit)
+    assert send_update(heat, "s", groups_template()).status_int == 202
+
+
+def test_update_of_a_nested_stack_counts_its_tree(heat: ProjectClient) -> None:
+    limit = scale_to_limit(heat)
+    nested = heat.nested_stack("s", "g0")
+    members = {name: resource_definition() for name in "abcdef"}
+    answer = send_update(heat, nested["id"], hot_template(members))
+    assert answer.status_int == 400
+    assert "Maximum resources per stack exceeded" in answer.text
+    assert count_present(heat) == limit
+
+
+def test_restored_snapshot_counts_what_signals_have_added(heat: ProjectClient) -> None:
+    heat.create("s", groups_template(extra=4))
+    snapshot = heat.send("POST", f"{heat.path('s')}/snapshots", {}).json["id"]
+    heat.update("s", groups_template())
+    limit = 3 * GROUPS + 4
+    use_limits(heat, max_resources_per_stack=limit)
+    send_signals(heat)
+    heat.service.run_until_idle()
+    answer = heat.send("POST", f"{heat.path('s')}/snapshots/{snapshot}/restore")
+    assert answer.status_int == 400
+    assert count_present(heat) == limit
+
+
+def test_nested_stacks_that_an_update_removes_do_not_count(heat: ProjectClient) -> None:
+    child = hot_template({"b": {"type": GRANDCHILD}})
+    grandchild = hot_template({name: resource_definition() for name in "abc"})
+    texts = files(**{CHILD: child, GRANDCHILD: grandchild})
+    heat.create("s", hot_template({"n": {"type": CHILD}}), files=texts)
+    use_limits(heat, max_resources_per_stack=5)
+    heat.update("s", hot_template({name: resource_definition() for name in "vwxyz"}))
+    assert (heat.status("s"), count_present(heat)) == ("UPDATE_COMPLETE", 5)
 
 
 def test_requests_that_come_together_keep_the_limit_of_the_project(heat: ProjectClient) -> None:

@@ -126,7 +126,7 @@ class SnapshotsController(Controller):
     ) -> StartedTraversal:
         tx.contents.put(prepared.contents)
         stack_actions.get_restorable_snapshot(tx, stack.id, snapshot_id)
-        return traversal.start_traversal(
+        started = traversal.start_traversal(
             tx,
             traversal.TraversalRequest(
                 stack_id=stack.id,
@@ -136,6 +136,8 @@ class SnapshotsController(Controller):
             ),
             self.traversal_context(),
         )
+        quotas.check_updated_tree(tx, started, self.options)
+        return started
 
     def _format(self, snapshot: Snapshot) -> dict[str, Json]:
         return view.format_snapshot(snapshot, self.services.registry, self.services.limits)

@@ -164,7 +164,7 @@ class StackWritesController(Controller):
         state_source: StateSource,
     ) -> StartedTraversal:
         tx.contents.put(prepared.contents)
-        return traversal.start_traversal(
+        started = traversal.start_traversal(
             tx,
             traversal.TraversalRequest(
                 stack_id=stack.id,
@@ -176,6 +176,8 @@ class StackWritesController(Controller):
             ),
             self.traversal_context(),
         )
+        quotas.check_updated_tree(tx, started, self.options)
+        return started
 
 
 def stack_from_body(request: ApiRequest, body: StackBody, services: ApiServices) -> Stack:
