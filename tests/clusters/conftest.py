@@ -78,6 +78,7 @@ class ClusterDeployment:
             )
         )
         self.service.upgrade_database()
+        galera.wait_until_applied()
 
     @property
     def database_url(self) -> str:

@@ -112,6 +112,10 @@ class GaleraNode:
         """Return the node's variables of replication."""
         return dict(self.query("SHOW STATUS LIKE 'wsrep%'"))
 
+    def last_committed(self) -> int:
+        """Return the number of the node's last committed transaction."""
+        return int(self.status()["wsrep_last_committed"])
+
     def query(self, statement: str, database: str | None = None) -> list[Any]:
         """Run a statement on this node and return the rows."""
         with pymysql.connect(
@@ -227,6 +231,19 @@ class GaleraCluster:
         """Start a node that has ended, and wait until it takes part again."""
         node.start(self._group)
         node.wait_until_synced()
+
+    def wait_until_applied(self) -> None:
+        """Wait until all nodes have what the first one has committed.
+
+        For after changes of the schema. A node may apply an index of a table beside later rows
+        of the table that it refers to; each then waits for the other for ever.
+        """
+        committed = self.nodes[0].last_committed()
+        wait_until(
+            lambda: all(node.last_committed() >= committed for node in self.nodes),
+            "all nodes have applied the schema",
+            timeout_s=START_TIMEOUT_S,
+        )
 
     def stop(self) -> None:
         """End all nodes."""

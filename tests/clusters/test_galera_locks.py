@@ -31,6 +31,7 @@ def stores(galera: GaleraCluster) -> Iterator[list[SqlStore]]:
         for node in galera.nodes
     ]
     metadata.create_all(databases[0].engine)
+    galera.wait_until_applied()
     yield [SqlStore(database) for database in databases]
     for database in databases:
         database.close()
