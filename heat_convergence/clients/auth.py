@@ -22,8 +22,9 @@ from heat_convergence.clients.circuit_breaker import CircuitBreakers, Endpoint, 
 from heat_convergence.clients.credentials import Credential
 from heat_convergence.clients.settings import MAX_OPEN_REQUESTS, ClientSettings, DeferredAuthMethod
 from heat_convergence.common import errors
-from heat_convergence.common.call_metrics import timed_call
 from heat_convergence.common.failures import TemporaryFailure
+from heat_convergence.common.telemetry.call_metrics import timed_call
+from heat_convergence.common.telemetry.request_contexts import current_request_id
 
 TRUSTEE_GROUP = "trustee"
 FALLBACK_AUTH_GROUP = "keystone_authtoken"
@@ -195,12 +196,27 @@ def keystone_v3_url(url: str) -> str:
     return url if url.endswith("/v3") else f"{url}/v3"
 
 
+class _RequestIdSession(Session):
+    """A session that names the request for which a thread works in whatever it sends.
+
+    openstacksdk's ``global_request_id`` belongs to a connection, which here serves many requests.
+    """
+
+    def request(  # type: ignore[override]  # the arguments go on as they are
+        self, url: str, method: str, **kwargs: Any
+    ) -> requests.Response:
+        """Send a request with the id of the request that caused it."""
+        if kwargs.get("global_request_id") is None:
+            kwargs["global_request_id"] = current_request_id()
+        return super().request(url, method, **kwargs)
+
+
 def create_session(settings: ClientSettings, auth: Any) -> Session:
     """Return a session that keeps as many connections per host as requests may be open."""
     pool = requests.Session()
     for scheme in ("http://", "https://"):
         pool.mount(scheme, TCPKeepAliveAdapter(pool_maxsize=MAX_OPEN_REQUESTS))
-    return Session(
+    return _RequestIdSession(
         auth=auth,
         session=pool,
         verify=settings.verify,

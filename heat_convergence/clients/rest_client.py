@@ -21,7 +21,6 @@ from keystoneauth1.adapter import Adapter
 from openstack import exceptions as sdk_errors
 from openstack.config.cloud_region import from_session
 from openstack.connection import Connection
-from oslo_context.context import get_current
 
 from heat_convergence.clients import error_mapping
 from heat_convergence.clients.circuit_breaker import (
@@ -32,7 +31,6 @@ from heat_convergence.clients.circuit_breaker import (
     FailureScope,
 )
 from heat_convergence.common import time_limit
-from heat_convergence.common.call_metrics import timed_call
 from heat_convergence.common.errors import Error, Forbidden, ResourceTypeUnavailable
 from heat_convergence.common.failures import (
     CallRefused,
@@ -40,6 +38,7 @@ from heat_convergence.common.failures import (
     TemporaryFailure,
     Throttled,
 )
+from heat_convergence.common.telemetry.call_metrics import timed_call
 
 Json = Any
 MIN_TIMEOUT_S = 1.0  # no request is sent that would have less time
@@ -296,7 +295,7 @@ class SdkCloudClient:
         left_s = time_limit.remaining_s()
         if left_s is not None:
             arguments.update(timeout=max(left_s, MIN_TIMEOUT_S), connect_retries=0)
-        headers = {"Accept": "application/json", **request_id_headers(), **request.headers}
+        headers = {"Accept": "application/json", **request.headers}
         response: requests.Response = proxy.request(
             request.path, request.method, headers=headers, raise_exc=False, **arguments
         )
@@ -338,13 +337,6 @@ class SdkCloudClient:
             return f"HEAT-E99001 Service {service} is not in the service catalog."
         interface = self._connect().config.get_interface(service) or "public"
         return f"{interface} endpoint for {service} service in {self.region} region not found"
-
-
-def request_id_headers() -> dict[str, str]:
-    """Return the header with which a service logs the request for which this thread works."""
-    context = get_current()
-    request_id = None if context is None else context.global_id
-    return {"X-Openstack-Request-Id": request_id} if request_id else {}
 
 
 def _connection_in_region(connection: Connection, region: str) -> Connection:

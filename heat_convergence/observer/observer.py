@@ -14,6 +14,7 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from heat_convergence.common.failures import Unavailable
+from heat_convergence.common.telemetry.request_contexts import StackRequests
 from heat_convergence.convergence.lifecycle.rollback import DefinitionRebuilder
 from heat_convergence.convergence.lifecycle.sweeps import cancel_nested_stack
 from heat_convergence.convergence.model.resource import Resource
@@ -27,6 +28,7 @@ from heat_convergence.observer.polling import (
     observed_dependencies,
     plan_polls,
 )
+from heat_convergence.observer.resuming_bus import ResumingBus
 from heat_convergence.observer.snapshot_cleanup import SnapshotCleanup
 from heat_convergence.observer.stack_boundary import StackBoundary
 from heat_convergence.observer.stack_transactions import StackTransactions
@@ -66,7 +68,8 @@ class Observer:
         self._polls = PollsInProgress(
             pool or InlinePollPool(), services.settings.observation_limit_s
         )
-        bus = ContainedBus(services.bus, services.errors)
+        self._requests = StackRequests()
+        bus = ContainedBus(ResumingBus(services.bus, self._requests), services.errors)
         self._stacks = StackTransactions(
             services=services,
             bus=bus,
@@ -107,6 +110,7 @@ class Observer:
         Without resources the message is about a nested stack whose parent does not wait
         for it any more.
         """
+        self._requests.remember(stack_id)
         try:
             if not resource_ids:
                 self._stacks.run_step(stack_id, partial(cancel_nested_stack, stack_id=stack_id))
@@ -191,7 +195,7 @@ class Observer:
     def _poll(self, group: PollGroup) -> None:
         """Observe resources, perhaps in another thread; the next round records the result."""
         self._boundary.search(
-            lambda: self._results.append(group.run(self._registry, self._errors))
+            lambda: self._results.append(group.run(self._registry, self._errors, self._requests))
         )
 
     def _process_results(self) -> None:
@@ -201,7 +205,8 @@ class Observer:
             found.merge(self._results.popleft())
         for stack_id, resource_ids in sorted(found.resource_ids.items()):
             observations = found.observations.get(stack_id, {})
-            self._stacks.process(stack_id, resource_ids, observations)
+            with self._requests.resumed(stack_id):
+                self._stacks.process(stack_id, resource_ids, observations)
 
     def _add_batch(
         self, due: list[ObservationBatch], stack_id: str, members: list[Resource]

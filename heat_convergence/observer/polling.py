@@ -15,6 +15,7 @@ from heat_convergence.common.error_boundary import BoundaryName, ErrorBoundary
 from heat_convergence.common.error_log import ErrorLog, ErrorSubject
 from heat_convergence.common.errors import Error, Retry
 from heat_convergence.common.failures import ResourceFailure, ResourceGone
+from heat_convergence.common.telemetry.request_contexts import NO_STACK_REQUESTS, StackRequests
 from heat_convergence.convergence.lifecycle.observations import Observation, job_key
 from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.model.job import DesiredState, JobState, ObservedState, Verb
@@ -91,12 +92,18 @@ class PollGroup:
             kept = [each for each in self.polls.get(key, ()) if each[0].id not in ids]
             self.polls[key] = [*kept, *members]
 
-    def run(self, registry: ResourceTypeRegistry, errors: ErrorLog) -> PollResult:
-        """Observe the resources."""
+    def run(
+        self,
+        registry: ResourceTypeRegistry,
+        errors: ErrorLog,
+        requests: StackRequests = NO_STACK_REQUESTS,
+    ) -> PollResult:
+        """Observe the resources, those of a stack for the last request about it."""
         result, boundary = PollResult(), _boundary(errors)
         for (_, name), members in sorted(self.polls.items()):
             rows, views = zip(*members, strict=True)
-            looks = _look_at_type(registry.get(name), rows, views, boundary)
+            with requests.resumed(*{row.stack_id for row in rows}):
+                looks = _look_at_type(registry.get(name), rows, views, boundary)
             for row in rows:
                 result.add(row, looks[row.id])
         return result

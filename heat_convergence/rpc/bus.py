@@ -18,6 +18,7 @@ from kombu.exceptions import KombuError
 from oslo_messaging import exceptions as messaging_exc
 
 from heat_convergence.common import metrics
+from heat_convergence.common.telemetry.request_contexts import current_request
 from heat_convergence.rpc import messages
 
 LOG = logging.getLogger(__name__)
@@ -86,7 +87,7 @@ class RpcBus:
             return
         payload = messages.encode_hint(stack_id, version, ids)
         try:
-            self._clients[topic].cast(messages.current_context(), method, message=payload)
+            self._clients[topic].cast(current_request(), method, message=payload)
         except _SEND_ERRORS as error:
             self._paused_until = self._monotonic() + self._send_pause_s
             self._count(self.dropped_counts, method)

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from oslo_context.context import RequestContext, get_current
+from oslo_context.context import RequestContext
 from oslo_messaging import Serializer
 
 FORMAT_VERSION = 1
@@ -111,10 +111,5 @@ class ContextSerializer(Serializer):  # type: ignore[misc]
 
         Its log lines carry the request id of the API request that caused the message.
         """
-        known = {key: ctxt[key] for key in _CONTEXT_KEYS if isinstance(ctxt.get(key), str)}
+        known = {key: ctxt[key] for key in _CONTEXT_KEYS if _is_id(ctxt.get(key))}
         return RequestContext(**known)
-
-
-def current_context() -> RequestContext | None:
-    """Return the context of the request for which this thread works, if any."""
-    return get_current()

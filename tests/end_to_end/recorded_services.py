@@ -28,6 +28,7 @@ from heat_convergence.testing.openstack.http_adapter import (
 from tests.functional.clients.fake_keystone import FakeKeystone
 
 HOST = "127.0.0.1"
+REQUEST_ID_HEADER = "X-Openstack-Request-Id"
 _HOP_BY_HOP_HEADERS = frozenset(
     {"connection", "transfer-encoding", "content-length", "keep-alive"}
 )
@@ -41,6 +42,7 @@ class RecordedCall:
     method: str
     path: str
     status: int
+    request_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,7 +252,13 @@ class EmulatedCloud:
             "none",
         )
         self.call_log.record(
-            RecordedCall(service_type, handler.command, handler.path, emulated.status)
+            RecordedCall(
+                service_type,
+                handler.command,
+                handler.path,
+                emulated.status,
+                handler.headers.get(REQUEST_ID_HEADER, ""),
+            )
         )
         headers = {"Content-Type": "application/json", **emulated.headers}
         text = emulated.content

@@ -15,7 +15,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from typing import Any, ParamSpec, TypeVar
 
-from oslo_context.context import RequestContext, get_current
+from oslo_context.context import RequestContext
 
 from heat_convergence.cli.components.assembly import (
     ProcessComponents,
@@ -32,6 +32,7 @@ from heat_convergence.cli.startup.waiting import start_listening, wait_for_datab
 from heat_convergence.common import errors, metrics
 from heat_convergence.common.error_boundary import BoundaryName, ErrorBoundary
 from heat_convergence.common.fair_executor import FairExecutor
+from heat_convergence.common.telemetry.request_contexts import current_request
 from heat_convergence.engine.engine import Engine
 from heat_convergence.engine.pool import ConcurrentJobPool
 from heat_convergence.engine.preparation_journal import PreparationJournal, parse_journal
@@ -66,7 +67,7 @@ class ContextExecutor(ThreadPoolExecutor):
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         """Run a function in a thread, with the current request context."""
         call = partial(fn, *args, **kwargs)
-        return super().submit(_run_in_context, self._pool_name, get_current(), call)
+        return super().submit(_run_in_context, self._pool_name, current_request(), call)
 
 
 def _run_in_context(pool: str, context: RequestContext | None, function: Callable[[], T]) -> T:
