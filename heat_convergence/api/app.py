@@ -36,6 +36,7 @@ from heat_convergence.api.controllers.stack.drift import DriftController
 from heat_convergence.api.controllers.stack.export import ExportController
 from heat_convergence.api.controllers.stack.outputs import OutputsController
 from heat_convergence.api.controllers.stack.previews import PreviewsController
+from heat_convergence.api.controllers.stack.progress import ProgressController
 from heat_convergence.api.controllers.stack.snapshots import SnapshotsController
 from heat_convergence.api.controllers.stack.stack_actions import StackActionsController
 from heat_convergence.api.controllers.stack.stack_lookup import StackLookupController
@@ -144,6 +145,7 @@ def _controllers(services: ApiServices, enforcer: PolicyEnforcer) -> dict[str, A
         "export": ExportController(services),
         "outputs": OutputsController(services),
         "previews": PreviewsController(services, enforcer),
+        "progress": ProgressController(services),
         "resource_health": ResourceHealthController(services),
         "resource_types": ResourceTypesController(services, enforcer),
         "resources": ResourcesController(services, enforcer),

@@ -1,6 +1,6 @@
 """Schemas of single fields, of which those of requests and responses are made.
 
-Used by ``openapi_schemas`` and ``openapi_drift``.
+Used by ``openapi_schemas`` and the modules beside it.
 """
 
 from __future__ import annotations

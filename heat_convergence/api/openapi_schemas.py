@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from heat_convergence.api import openapi_drift
+from heat_convergence.api import openapi_drift, openapi_progress
 from heat_convergence.api.openapi_fields import ANY as _ANY
 from heat_convergence.api.openapi_fields import COUNT as _COUNT
 from heat_convergence.api.openapi_fields import FLAG as _FLAG
@@ -52,6 +52,7 @@ QUERIES: Mapping[str, Mapping[str, Schema]] = {
         **_words("type", "status", "name", "action", "id", "physical_resource_id"),
     },
     **openapi_drift.QUERIES,
+    **openapi_progress.QUERIES,
     "events": {
         "limit": _COUNT,
         "nested_depth": _COUNT,
@@ -301,6 +302,7 @@ RESPONSES: Mapping[str, Schema] = {
         )
     ),
     **openapi_drift.RESPONSES,
+    **openapi_progress.RESPONSES,
     "update_preview": _object(
         {"plan": _RAW_LIST},
         resource_changes=_object(
@@ -329,7 +331,11 @@ RESPONSES: Mapping[str, Schema] = {
     ),
     "resource_show": _object(
         resource=_object(
-            {"parent_resource": _TEXT}, **_RESOURCE, description=_TEXT, attributes=_MAP
+            {"parent_resource": _TEXT},
+            **_RESOURCE,
+            description=_TEXT,
+            attributes=_MAP,
+            waiting=openapi_progress.WAITING,
         )
     ),
     "abandon": _object(

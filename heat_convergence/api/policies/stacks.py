@@ -153,6 +153,12 @@ _RULES = (
         method="GET",
         path="/stacks/{stack_name}/{stack_id}/outputs/{output_key}",
     ),
+    PolicyRule(
+        "stacks:show_progress",
+        READER,
+        method="GET",
+        path="/stacks/{stack_name}/{stack_id}/progress",
+    ),
 )
 
 # Asked beside the rule of the route, when a request is not for one project alone.

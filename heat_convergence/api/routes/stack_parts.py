@@ -59,6 +59,14 @@ STACK_PART_ROUTES = [
     ),
     Route(
         "GET",
+        STACK_PATH + "/progress",
+        "progress.show",
+        "stacks:show_progress",
+        query_schema="progress",
+        response_schema="progress",
+    ),
+    Route(
+        "GET",
         STACK_PATH + "/drift",
         "drift.show",
         "drift:show",

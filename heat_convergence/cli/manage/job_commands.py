@@ -15,7 +15,7 @@ from heat_convergence.cli.manage.table import format_table
 from heat_convergence.convergence.model.job import JobState
 from heat_convergence.db.connection.database import Database
 from heat_convergence.db.reads import workload
-from heat_convergence.db.reads.workload import ListedJob
+from heat_convergence.db.reads.workload import JobFilter, ListedJob
 
 OK = 0
 _COLUMNS = ("Stack", "Resource", "Type", "Job", "State", "Since", "Worker", "Waits for")
@@ -40,7 +40,8 @@ def list_jobs(database: Database, parsed: argparse.Namespace) -> int:
     """Print the jobs of stacks in progress, those that have waited longest first."""
     states = [JobState[each] for each in parsed.state or ()] or DEFAULT_STATES
     with database.read() as conn:
-        found = workload.list_jobs(conn, states, parsed.stack, parsed.limit)
+        stack_ids = None if parsed.stack is None else [parsed.stack]
+        found = workload.list_jobs(conn, JobFilter(states, stack_ids), parsed.limit)
     if parsed.json:
         print(json.dumps([_document(each) for each in found], indent=2))
         return OK

@@ -6,7 +6,7 @@ state of jobs, never the rows of idle resources.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -15,6 +15,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from heat_convergence.common.stored_values import is_readable
+from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.job import JobState, Verb
 from heat_convergence.db.statements.readable_rows import select_earliest
 from heat_convergence.db.tables import resource, service, stack
@@ -68,10 +69,12 @@ def summarize(connection: Connection) -> WorkloadSummary:
 
 @dataclass(frozen=True, slots=True)
 class ListedJob:
-    """A job as operators see it.
+    """A job as users and operators see it.
 
     Attributes:
+        action: The last action on the resource; the job may not have started its own.
         since: Time of the claim of a RUNNING job, else that at which the job was posted.
+        started_at: Time of the start of the last action.
         worker_id: The worker that has the lease; None if there is none.
         worker_host: Its host; None if it is not in the list of services any more.
         observe_at: Time of the next observation.
@@ -83,7 +86,11 @@ class ListedJob:
     resource_type: str
     verb: Verb | None
     state: JobState
+    action: Action | None
+    status: Status | None
+    status_reason: str
     since: datetime | None
+    started_at: datetime | None
     hook: str | None
     worker_id: str | None
     worker_host: str | None
@@ -91,31 +98,40 @@ class ListedJob:
     observe_at: datetime | None
 
 
-def list_jobs(
-    connection: Connection, states: Sequence[JobState], stack_id: str | None, limit: int
-) -> list[ListedJob]:
-    """Return jobs in these states, those posted first first, in one statement.
+@dataclass(frozen=True, slots=True)
+class JobFilter:
+    """The jobs that are listed.
 
-    Args:
-        connection: the transaction's.
-        states: the states.
-        stack_id: the only stack whose jobs are returned; None for all.
-        limit: the largest number.
+    Attributes:
+        states: Their states.
+        stack_ids: The stacks whose jobs they are; None for all.
+        resource_id: The only resource; None for all.
     """
+
+    states: Collection[JobState]
+    stack_ids: Collection[str] | None = None
+    resource_id: str | None = None
+
+
+def list_jobs(connection: Connection, chosen: JobFilter, limit: int) -> list[ListedJob]:
+    """Return at most ``limit`` jobs, those posted first first, in one statement."""
     c = resource.c
     statement = (
         sa.select(
             *(c.id, c.stack_id, c.name, c.type, c.job, c.job_state, c.posted_at, c.hook),
-            *(c.action_started_at, c.lease_owner, c.lease_expires_at, c.observe_at),
+            *(c.action, c.status, c.status_reason, c.action_started_at),
+            *(c.lease_owner, c.lease_expires_at, c.observe_at),
             service.c.hostname,
         )
         .outerjoin(service, service.c.id == c.lease_owner)
-        .where(c.job_state.in_(states))
+        .where(c.job_state.in_(chosen.states))
         .order_by(c.posted_at, c.id)
         .limit(limit)
     )
-    if stack_id is not None:
-        statement = statement.where(c.stack_id == stack_id)
+    if chosen.stack_ids is not None:
+        statement = statement.where(c.stack_id.in_(chosen.stack_ids))
+    if chosen.resource_id is not None:
+        statement = statement.where(c.id == chosen.resource_id)
     return [_listed_job(row) for row in connection.execute(statement)]
 
 
@@ -128,6 +144,10 @@ def _listed_job(row: Any) -> ListedJob:
         resource_type=row.type,
         verb=_readable(row.job),
         state=row.job_state,
+        action=_readable(row.action),
+        status=_readable(row.status),
+        status_reason=row.status_reason or "",
+        started_at=_readable(row.action_started_at),
         since=_readable(row.action_started_at if runs else row.posted_at),
         hook=row.hook,
         worker_id=row.lease_owner,

@@ -149,7 +149,7 @@ class TwoStacks:
         """Read what the metrics and operators show of all jobs and stacks."""
         with self.service.database.read() as conn:
             workload.summarize(conn)
-            workload.list_jobs(conn, tuple(JobState), None, 100)
+            workload.list_jobs(conn, workload.JobFilter(tuple(JobState)), 100)
 
     def shown(self, name: str) -> dict[str, Any]:
         found = self.service.send("GET", "/stacks", leave_pending=True).json["stacks"]

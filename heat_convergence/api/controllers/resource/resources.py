@@ -26,6 +26,7 @@ from heat_convergence.api.services import ApiServices
 from heat_convergence.api.views import resources as view
 from heat_convergence.api.views import software as software_view
 from heat_convergence.api.views.definitions import format_definition
+from heat_convergence.api.views.progress import format_waiting
 from heat_convergence.common import errors
 from heat_convergence.common.errors import InvalidRequestValue
 from heat_convergence.convergence.model.resource import InputResource
@@ -48,6 +49,7 @@ from heat_convergence.stacks.reads.resource_attributes import (
     input_from_row,
     live_read_limit,
 )
+from heat_convergence.stacks.reads.waiting import WaitingResource, explain_resource
 from heat_convergence.template.evaluation.evaluation import resolve_value
 from heat_convergence.template.evaluation.references import referenced_resources
 from heat_convergence.template.evaluation.resource_definition import (
@@ -101,6 +103,7 @@ class ResourcesController(Controller):
             )
             users = resources.list_requiring(conn, stack.id, row.name)
             nested = stacks.list_children(conn, [stack.id]).get((stack.id, row.name))
+            waiting = self._explain(conn, stack, row)
             nested_attributes: Mapping[str, Json] = {}
             if extra and nested is not None and row.readable:
                 nested_attributes = read_nested_attributes(conn, self.services, row, nested, extra)
@@ -109,6 +112,7 @@ class ResourcesController(Controller):
         shown = view.format_resource(
             row, stack, request.base_url, required_by=users, nested_stack=nested
         )
+        shown["waiting"] = format_waiting(waiting)
         shows_secrets = may_read_secrets(request, self._enforcer)
         reader = self._attribute_reader(stack, shows_secrets=shows_secrets)
         if not row.readable:
@@ -126,6 +130,13 @@ class ResourcesController(Controller):
             if details["attributes"].get(name) is None
         }
         return json_response({"resource": shown | details})
+
+    def _explain(self, conn: Any, stack: Stack, row: ResourceRow) -> WaitingResource | None:
+        """Return what an unfinished resource waits for."""
+        services = self.services
+        return explain_resource(
+            conn, stack, row.id, services.clock(), services.settings.retry_limit
+        )
 
     def metadata(
         self, request: ApiRequest, stack_name: str, stack_id: str, resource_name: str
