@@ -43,6 +43,7 @@ class FakeKeystone:
         ec2: EC2 credentials by access key.
         projects: Projects by id.
         tokens: User, project and trust of each token.
+        catalog: Type, region and URL of endpoints beside Keystone's own, in their order.
     """
 
     def __init__(self) -> None:
@@ -65,6 +66,7 @@ class FakeKeystone:
         self.ec2: dict[str, dict[str, Any]] = {}
         self.grants: set[tuple[str, str, str]] = set()  # project, user, role
         self.tokens: dict[str, dict[str, Any]] = {}
+        self.catalog: list[tuple[str, str, str]] = []
         self.requests: list[tuple[str, str]] = []
         self.expires_at = FUTURE
         self._serial = itertools.count(1)
@@ -163,9 +165,8 @@ class FakeKeystone:
 
     def token_document(self, token: dict[str, Any]) -> dict[str, Any]:
         domain = {"id": "default", "name": "Default"}
-        links = [
-            {"interface": "public", "region": "R", "region_id": "R", "url": self.url, "id": "e"}
-        ]
+        own = ("identity", "R", self.url)
+        catalog = [_service(*each) for each in (own, *self.catalog)]
         scope: dict[str, Any] = {
             "project": {"id": token["project_id"], "name": "p", "domain": domain}
         }
@@ -184,7 +185,7 @@ class FakeKeystone:
             "expires_at": self.expires_at,
             "user": {"id": token["user_id"], "name": token["user_id"], "domain": domain},
             "roles": [{"id": "member", "name": "member"}],
-            "catalog": [{"type": "identity", "name": "keystone", "id": "k", "endpoints": links}],
+            "catalog": catalog,
         }
 
     # -- trusts
@@ -362,3 +363,14 @@ def _json(document: Any, status: int = 200) -> Response:
     response = Response(status=status)
     response.json = document
     return response
+
+
+def _service(service_type: str, region: str, url: str) -> dict[str, Any]:
+    name = f"{service_type} {region}"
+    endpoint = {"interface": "public", "region": region, "region_id": region, "url": url}
+    return {
+        "type": service_type,
+        "name": name,
+        "id": name,
+        "endpoints": [{**endpoint, "id": name}],
+    }
