@@ -78,8 +78,10 @@ def parse_repair(value: Json) -> RepairBody:
 
 
 def parse_snapshot_name(body: Mapping[str, Json]) -> str | None:
-    """Return the snapshot's name, None to have one generated."""
+    """Return the snapshot's name, None to have one generated; a number becomes text."""
     name = body.get("name")
+    if isinstance(name, int | float) and not isinstance(name, bool):
+        name = str(name)
     if name is not None and not isinstance(name, str):
         raise errors.HTTPBadRequest('"name" must be a string.')
     if name is not None and len(name) > _MAX_NAME:

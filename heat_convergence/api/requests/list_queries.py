@@ -20,6 +20,7 @@ from heat_convergence.convergence.model.action import Status
 from heat_convergence.db.reads.events import EventQuery
 from heat_convergence.db.reads.resources import ResourceFilter
 from heat_convergence.db.reads.stacks import Pagination, StackFilter
+from heat_convergence.resources.protocol.schema import SupportLevel
 
 _STACK_MATCHES = {
     "id": "id",
@@ -148,7 +149,21 @@ def parse_template_type(query: QueryParams) -> str:
     """Return ``cfn`` or ``hot``, ``cfn`` by default."""
     value = (query.last("template_type") or "cfn").lower()
     if value not in ("cfn", "hot"):
-        raise errors.HTTPBadRequest(f'Template type is not supported: "{value}".')
+        raise errors.HTTPBadRequest(
+            f'Template type is not supported: Invalid template type "{value}",'
+            " valid types are: cfn, hot."
+        )
+    return value
+
+
+def parse_support_status(query: QueryParams) -> str | None:
+    """Return the support status by which resource types are filtered; None for all."""
+    value = query.last("support_status")
+    known = tuple(map(str, SupportLevel))
+    if value is not None and value.upper() not in known:
+        raise errors.Invalid(
+            f"Data supplied was not valid: Invalid support status and should be one of {known}"
+        )
     return value
 
 

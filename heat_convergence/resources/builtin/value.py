@@ -13,6 +13,7 @@ from typing import Any
 
 from heat_convergence.common.errors import StackValidationFailed
 from heat_convergence.resources.builtin.local_type import LocalType
+from heat_convergence.resources.protocol.property_conversion import ConversionError, to_list
 from heat_convergence.resources.protocol.schema import (
     AttributeSchema,
     PropertySchema,
@@ -98,4 +99,18 @@ def convert_value(value_type: str | None, value: Json) -> Json:
     parameter_type, property_type = _TYPES[value_type]
     if value is None:
         return EMPTY_VALUES[property_type]
+    if property_type is PropertyType.LIST:
+        _require_list(value)
     return ParameterSchema("value", parameter_type).convert(value)
+
+
+def _require_list(value: Json) -> None:
+    """Refuse text with commas, which is a list for parameters alone.
+
+    Raises:
+        InvalidParameterValue: The value is no list.
+    """
+    try:
+        to_list(value)
+    except ConversionError as error:
+        raise InvalidParameterValue(str(error)) from error

@@ -30,6 +30,8 @@ from heat_convergence.template.parsing.template_versions import (
 
 Json = Any
 
+_STACK_ID_OUTPUT = "OS::stack_id"  # the reference of a resource made from the template
+
 _HOT_TYPES: Mapping[PropertyType, str] = {
     PropertyType.STRING: "string",
     PropertyType.ANY: "string",
@@ -151,8 +153,11 @@ def _template(
             }
         },
         words.outputs: {
-            key: {**_described(item, words), words.value: {style.attribute: [resource, key]}}
-            for key, item in attributes.items()
+            **{
+                key: {**_described(item, words), words.value: {style.attribute: [resource, key]}}
+                for key, item in attributes.items()
+            },
+            _STACK_ID_OUTPUT: {words.value: {style.reference: resource}},
         },
     }
 
@@ -195,6 +200,7 @@ class _Style:
     date: str
     words: Dialect
     parameter: str
+    reference: str
     attribute: str
     default: str
     types: Mapping[str, str]
@@ -202,10 +208,10 @@ class _Style:
 
 
 _STYLES: Mapping[str, _Style] = {
-    "hot": _Style(HOT_KEY, "2016-10-14", HOT_DIALECT, "get_param", "get_attr", "default", {},
-                  _hot_constraints),
-    "cfn": _Style(LEGACY_CFN_KEY, "2012-12-12", CFN_DIALECT, "Ref", "Fn::GetAtt", "Default", _CFN_TYPES,  # noqa: E501
-                  _cfn_constraints),
+    "hot": _Style(HOT_KEY, "2016-10-14", HOT_DIALECT, "get_param", "get_resource",
+                  "get_attr", "default", {}, _hot_constraints),
+    "cfn": _Style(LEGACY_CFN_KEY, "2012-12-12", CFN_DIALECT, "Ref", "Ref",
+                  "Fn::GetAtt", "Default", _CFN_TYPES, _cfn_constraints),
 }  # fmt: skip
 
 

@@ -12,7 +12,6 @@ from tests.cloud.differential.story import Story, StoryStep
 Json = Any
 VERSION = "2018-08-31"
 _NAMES = ("alpha", "beta", "gamma", "delta", "epsilon")
-_ACTIONS = ("suspend", "resume", "check")
 _MOST_STEPS = 5
 _ATTRIBUTES = {
     "OS::Heat::Value": "value",
@@ -31,6 +30,7 @@ def generate_stories(seed: int, count: int) -> list[Story]:
 class _StoryMaker:
     def __init__(self, generator: random.Random) -> None:
         self._random = generator
+        self._is_suspended = False
 
     def make(self, name: str) -> Story:
         """Return a story: a create, some steps, a delete."""
@@ -60,7 +60,7 @@ class _StoryMaker:
         if roll < 0.6:
             return template, StoryStep("preview update", {"template": self._changed(template)})
         if roll < 0.75:
-            return template, StoryStep(self._random.choice(_ACTIONS))
+            return template, StoryStep(self._action())
         if roll < 0.85:
             name = self._random.choice([*template["resources"], "nowhere"])
             return template, StoryStep("mark unhealthy", {"resource": name, "reason": "by hand"})
@@ -69,6 +69,12 @@ class _StoryMaker:
                 "signal", {"resource": self._random.choice(_NAMES), "data": {}}
             )
         return template, StoryStep(*self._bad_update(template))
+
+    def _action(self) -> str:
+        """Return an action that Heat accepts: a resume follows a suspend."""
+        action = "resume" if self._is_suspended else self._random.choice(("suspend", "check"))
+        self._is_suspended = action == "suspend"
+        return action
 
     def _template(self) -> Json:
         template: dict[str, Json] = {

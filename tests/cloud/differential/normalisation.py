@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -16,19 +17,29 @@ _TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)?")
 _RANDOM_NAME = re.compile(r"(?<=[0-9A-Za-z_.])-[a-z0-9]{12}(?![0-9a-zA-Z])")
 _REQUEST_ID = re.compile(r"req-<uuid>")
 _MAC = re.compile(r"\b[0-9a-f]{2}(:[0-9a-f]{2}){5}\b")
-_ALLOCATED_ADDRESS = re.compile(r"\b10\.\d+\.0\.(?!0/|1\b|[29]\b|254\b)\d+\b")
+_ALLOCATED_ADDRESS = re.compile(
+    r"\b10\.\d+\.0\.(?!0/|1\b|[29]\b|254\b)\d+\b|\b172\.24\.4\.(?!0/)\d+\b"
+)
+_PASSWORD = re.compile(r'(?<="password": )"(\\.|[^"\\])*"')
 _BOUNDARY = re.compile(r"={15}[0-9a-f]+==")
 _SHORTEST_ID = 8
-_UNORDERED = frozenset({"required_by", "subnets", "template_functions"})
+# Heat returns snapshots and configurations in the order of their random ids.
+_UNORDERED = frozenset({
+    "required_by", "subnets", "template_functions", "added", "deleted", "replaced", "unchanged",
+    "updated", "snapshots", "software_configs",
+})  # fmt: skip
+_NAMES_OF_ITEMS = ("functions", "resource_name", "name")
 
 
 class Normaliser:
     """The words for one service's ids, learned as they are seen.
 
     The n-th physical id of a resource is ``<id of NAME n>``, so that a replacement shows.
+    NAME has the stack before it for a resource of a nested stack.
     """
 
-    def __init__(self, texts: Mapping[str, str]) -> None:
+    def __init__(self, texts: Mapping[str, str], root_name: str = "") -> None:
+        self._root_name = root_name
         self._texts = dict(texts)
         self._counts: dict[str, int] = {}
 
@@ -43,13 +54,23 @@ class Normaliser:
 
     def learn_views(self, views: Json) -> None:
         """Note the ids in events, in their order, and in the list of resources."""
-        for place, lines in _maps(views.get("events")).items():
+        events = _maps(views.get("events"))
+        # In the order of their names, as services begin members of a group in any order.
+        for place in sorted(events):
             self._learn_member(place.rpartition(" ")[2])
+        # A resource names its nested stack, whose own events come in any order with its own.
+        for place in sorted(events, key=lambda each: (_is_of_stack(each), each)):
+            lines = events[place]
             for line in lines if isinstance(lines, list) else ():
                 identifier = line.split(" | ")[1]
-                self.learn(place.rpartition(" ")[2], None if identifier == "None" else identifier)
-        for each in _maps(views.get("resources")).values():
-            self._learn_item(each)
+                self.learn(self._label(place), None if identifier == "None" else identifier)
+        for place, each in _maps(views.get("resources")).items():
+            self._learn_item(self._label(place), each)
+
+    def _label(self, place: str) -> str:
+        """Return the name by which a resource's ids are numbered."""
+        stack, _, name = place.removeprefix("@").rpartition(" ")
+        return name if stack in ("", self._root_name) else self.text(f"{stack} {name}")
 
     def _learn_member(self, name: str) -> None:
         """Number the members of scaling groups, whose names are random."""
@@ -57,12 +78,12 @@ class Normaliser:
             self._counts["member"] = self._counts.get("member", 0) + 1
             self._texts[name] = f"<member {self._counts['member']}>"
 
-    def _learn_item(self, item: Json) -> None:
+    def _learn_item(self, label: str, item: Json) -> None:
         if isinstance(item, dict) and item.get("physical_resource_id") and "links" in item:
-            self.learn(str(item["resource_name"]), item["physical_resource_id"])
+            self.learn(label, item["physical_resource_id"])
             value = _maps(item.get("attributes")).get("value")
             if item.get("resource_type") == "OS::Heat::RandomString":
-                self.learn(f"value of {item['resource_name']}", value)
+                self.learn(f"value of {label}", value)
 
     def apply(self, value: Json) -> Json:
         """Return a value with all ids, times and random names replaced."""
@@ -75,7 +96,7 @@ class Normaliser:
             }
         if isinstance(value, list):
             return [self.apply(each) for each in value]
-        return self.text(value) if isinstance(value, str) else value
+        return self.text(_sorted_map(value)) if isinstance(value, str) else value
 
     def text(self, text: str) -> str:
         """Return a text with all ids, times and random names replaced."""
@@ -90,6 +111,7 @@ class Normaliser:
         text = _REQUEST_ID.sub("<request>", text)
         text = _MAC.sub("<mac>", text)
         text = _ALLOCATED_ADDRESS.sub("<address>", text)
+        text = _PASSWORD.sub('"<password>"', text)
         text = _BOUNDARY.sub("<boundary>", text)
         return _RANDOM_NAME.sub("-<random>", text)
 
@@ -100,8 +122,26 @@ def _is_set(key: object, value: Json) -> bool:
 
 
 def _set_order(item: Json) -> str:
-    """Return what orders an item: its name among functions, else its text."""
-    return str(item.get("functions", item)) if isinstance(item, dict) else str(item)
+    """Return what orders an item: its name, else its text."""
+    if not isinstance(item, dict):
+        return str(item)
+    return str(next((item[key] for key in _NAMES_OF_ITEMS if key in item), item))
+
+
+def _sorted_map(text: str) -> str:
+    """Return a map in JSON with its keys in order, any other text as it is."""
+    if not text.startswith("{"):
+        return text
+    try:
+        return json.dumps(json.loads(text), sort_keys=True)
+    except ValueError:
+        return text
+
+
+def _is_of_stack(place: str) -> bool:
+    """Return whether a place is that of a stack's own events."""
+    stack, _, name = place.removeprefix("@").partition(" ")
+    return stack == name
 
 
 def _maps(value: Json) -> Mapping[str, Json]:

@@ -22,6 +22,7 @@ _START_LIMIT_S = 8.0
 _ACTION_START_LIMIT_S = 30.0
 _LAST_EVENT_LIMIT_S = 20.0
 _DELETE_LIMIT_S = 30.0
+_QUIET_POLLS = 5
 _READS = frozenset({"preview", "preview update", "preview patch", "validate", "list", "export"})
 _ACTIONS = frozenset({"suspend", "resume", "check", "cancel_update", "cancel_without_rollback"})
 _PLACEHOLDER = re.compile(r"\{(stack|name|id|project|saved|id:[^{}]+|snapshot:[^{}]+)\}")
@@ -40,7 +41,8 @@ class Playback:
         self._normaliser = Normaliser({
             side.url: "<api>", side.root: "<root>", side.project_id: "<project>",
             str(side.session.get_user_id()): "<user>",
-        })  # fmt: skip
+            side.catalog_root(): "<root>", side.region: "<region>",
+        }, self._name)  # fmt: skip
 
     def play(self, step: StoryStep) -> Json:
         """Run a step and return its normalised record."""
@@ -198,11 +200,24 @@ class Playback:
         )
         if acts:
             side.wait(self._last_event_is_stored, _LAST_EVENT_LIMIT_S)
+        else:
+            self._wait_until_quiet()
         time.sleep(0.3)  # events of resources may come after that of the stack
         if step.verb == "delete":
             listed = f"/stacks?name={self._name}"
             side.wait(lambda: not side.get(listed).body.get("stacks"), _DELETE_LIMIT_S)
         return ended
+
+    def _wait_until_quiet(self) -> None:
+        """Wait until no event has been added for some polls, as by a group that scales."""
+        counts = [0]
+
+        def is_quiet() -> bool:
+            listed = self._side.get(f"{self._path}/events?nested_depth=5").body or {}
+            counts.append(len(listed.get("events", [])))
+            return len(counts) > _QUIET_POLLS and len(set(counts[-_QUIET_POLLS:])) == 1
+
+        self._side.wait(is_quiet, STEP_LIMIT_S)
 
     def _last_event_is_stored(self) -> bool:
         """Return whether the newest event of the stack itself has its status."""

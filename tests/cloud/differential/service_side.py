@@ -63,6 +63,11 @@ class ServiceSide:
             parsed = response.text
         return Answer(response.status_code, parsed, response.headers.get("Location", ""))
 
+    def catalog_root(self) -> str:
+        """Return the endpoint of orchestration in the catalog, which signal URLs begin with."""
+        found = self.session.get_endpoint(service_type="orchestration", region_name=self.region)
+        return str(found).rstrip("/").removesuffix(f"/{self.project_id}")
+
     def get(self, path: str) -> Answer:
         """Send a GET."""
         return self.send("GET", path)

@@ -53,6 +53,25 @@ def test_a_second_physical_id_of_a_resource_shows_as_another_one() -> None:
     ]
 
 
+def test_ids_of_nested_resources_are_numbered_for_each_stack() -> None:
+    normaliser = Normaliser({}, "s")
+    line = "CREATE_COMPLETE | {} | state changed"
+    events = {"@s-b-abcdefghij23 0": [line.format("inner-id-of-b")],
+              "@s-b-abcdefghij23 s-b-abcdefghij23": [line.format("stack-id-of-b")],
+              "@s b": [line.format("stack-id-of-b")]}  # fmt: skip
+    normaliser.learn_views({"events": events})
+    assert normaliser.apply(["stack-id-of-b", "inner-id-of-b"]) == [
+        "<id of b 1>",
+        "<id of s-b-<random> 0 1>",
+    ]
+
+
+def test_maps_and_sets_have_one_order() -> None:
+    first = {"snapshots": [{"name": "b"}, {"name": "a"}], "text": '{"b": 1, "a": 2}'}
+    second = {"snapshots": [{"name": "a"}, {"name": "b"}], "text": '{"a": 2, "b": 1}'}
+    assert Normaliser({}).apply(first) == Normaliser({}).apply(second)
+
+
 def test_differences_are_found_at_any_depth() -> None:
     heat = {"@a": {"status": "X", "list": [1, 2], "only": 1}, "same": None}
     ours = {"@a": {"status": "Y", "list": [1, 3]}, "same": None}

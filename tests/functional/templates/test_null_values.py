@@ -75,6 +75,14 @@ def test_null_items_of_a_list_become_empty_texts(heat: ProjectClient) -> None:
     assert heat.outputs("s") == {"v": ["a", "", "", "b"]}
 
 
+def test_text_with_commas_is_no_value_of_a_list(heat: ProjectClient) -> None:
+    value = {"type": "comma_delimited_list", "value": "a,b"}
+    template = hot_template({"v": {"type": "OS::Heat::Value", "properties": value}})
+    answer = heat.send("POST", "/stacks", {"stack_name": "s", "template": template})
+    text = "Property error: : resources.v.properties.value: : \"'a,b'\" is not a list"
+    assert (answer.status_int, text in answer.json["error"]["message"]) == (400, True)
+
+
 def test_maps_in_a_list_become_members(heat: ProjectClient) -> None:
     template = parent(v=[{"k": "x", "l": 1}, {"k": "y"}])
     heat.create("s", template, files=child(v={"type": "comma_delimited_list"}))

@@ -11,7 +11,10 @@ import webob
 from heat_convergence.api.controllers.base import Controller
 from heat_convergence.api.http import ApiRequest, json_response
 from heat_convergence.api.policies.enforcer import PolicyEnforcer
-from heat_convergence.api.requests.list_queries import parse_template_type
+from heat_convergence.api.requests.list_queries import (
+    parse_support_status,
+    parse_template_type,
+)
 from heat_convergence.api.requests.params import QueryParams
 from heat_convergence.api.services import ApiServices
 from heat_convergence.api.trust_delegation import cloud_access_as_user
@@ -32,7 +35,7 @@ class ResourceTypesController(Controller):
         described = query.boolean("with_description")
         types = self._registry.list_view(
             with_description=described,
-            support_status=query.last("support_status"),
+            support_status=parse_support_status(query),
             name=query.last("name"),
             version=query.last("version"),
         )
