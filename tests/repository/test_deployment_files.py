@@ -43,6 +43,10 @@ def test_unit_starts_its_daemon_and_does_not_restart_it_in_vain(unit: Path) -> N
     assert option_of(unit, "RestartPreventExitStatus") == str(EXIT_CONFIGURATION)
     assert option_of(unit, "KillMode") == "mixed"
     assert option_of(unit, "NoNewPrivileges") == "true"
+    # The parent notifies the watchdog itself; a daemon that hangs is started again.
+    assert option_of(unit, "NotifyAccess") == "main"
+    assert option_of(unit, "Restart") == "on-failure"
+    assert int(option_of(unit, "WatchdogSec")) >= 60
 
 
 @pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.stem)

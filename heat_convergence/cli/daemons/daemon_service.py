@@ -29,6 +29,7 @@ from heat_convergence.cli.startup.checks import check_configuration
 from heat_convergence.cli.startup.garbage_collection import settle_garbage_collection
 from heat_convergence.cli.startup.required_modules import DAEMON_MODULES
 from heat_convergence.cli.startup.startup_state import StartupProblem, StartupState
+from heat_convergence.cli.watchdog import Watchdog, systemd_watchdog
 from heat_convergence.common import errors
 from heat_convergence.resources.registry import IncompleteInstallation
 from heat_convergence.template.functions import yaql
@@ -62,8 +63,10 @@ class DaemonService(ServiceBase):  # type: ignore[misc]  # untyped library
         *,
         transport_url: str | None = None,
         metrics: MetricsEndpoint,
+        watchdog: Watchdog,
     ) -> None:
         self._conf = conf
+        self._watchdog = watchdog
         self._metrics = metrics
         self._startup = startup
         self._transport_url = transport_url
@@ -79,6 +82,7 @@ class DaemonService(ServiceBase):  # type: ignore[misc]  # untyped library
         if self._conf.log_options:
             self._conf.log_opt_values(LOG, logging.DEBUG)
         self._stopped = threading.Event()
+        self._watchdog.start_pulse()
         problem = None
         try:
             self._start_worker()
@@ -105,6 +109,7 @@ class DaemonService(ServiceBase):  # type: ignore[misc]  # untyped library
         components, self._components = self._components, None
         if components is not None:
             components.close()
+        self._watchdog.stop_pulse()
         self._stopped.set()
 
     def wait(self) -> None:
@@ -167,7 +172,7 @@ def run_daemon(
     Returns:
         Exit code: 0 after a signal, else that of the problem of a worker's start.
     """
-    startup = StartupState()
+    startup, watchdog = StartupState(), systemd_watchdog(os.environ)
     set_up_reports(conf)
     set_up_database_driver(conf.concurrency, conf.database.connection)
     yaql.preload_grammar()  # once for all workers, which are forks of this process
@@ -181,8 +186,10 @@ def run_daemon(
         startup,
         transport_url=transport_url,
         metrics=metrics or MetricsEndpoint(),
+        watchdog=watchdog,
     )
     launcher.launch_service(daemon, workers=workers or os.cpu_count() or 1)
+    watchdog.start()
     try:
         launcher.wait()
     except SystemExit as end:  # the launcher of native threads ends so
