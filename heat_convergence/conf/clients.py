@@ -100,6 +100,7 @@ OPTS = [
         choices=[
             ("CFN_SIGNAL", "to a signed URL"),
             ("HEAT_SIGNAL", "to the Orchestration API, with a password"),
+            ("TEMP_URL_SIGNAL", "to a signed URL of the object storage"),
         ],
         help="How servers signal that a deployment has completed when the template does not "
         "specify it.",

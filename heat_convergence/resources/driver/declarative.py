@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 from heat_convergence.common.errors import Error as AnyError
-from heat_convergence.common.errors import ResourceTypeUnavailable, Retry, StackValidationFailed
+from heat_convergence.common.errors import Retry, StackValidationFailed
 from heat_convergence.common.failures import ResourceGone
 from heat_convergence.convergence.model.job import ObservedState
 from heat_convergence.resources.driver import (
@@ -293,15 +293,4 @@ class DeclarativeType(DriftDetection):
         Raises:
             ResourceTypeUnavailable: It has not.
         """
-        cloud = request_cloud.current_cloud()
-        if cloud is None:
-            return
-        try:
-            available = cloud.has_service(self.spec.rest_resource.service)
-        except AnyError:
-            return  # the service does not respond: decided when the resource is created
-        if not available:
-            raise ResourceTypeUnavailable(
-                f"HEAT-E99001 Service {self.spec.service} is not available for resource type"
-                f" {self.name}, reason: Service endpoint not in service catalog."
-            )
+        request_cloud.check_service(self.spec.rest_resource.service, self.spec.service, self.name)

@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 
 from heat_convergence.clients.rest_client import CloudClient
+from heat_convergence.common.errors import Error as AnyError
+from heat_convergence.common.errors import ResourceTypeUnavailable
 
 _CLOUD: ContextVar[CloudClient | None] = ContextVar("heat_convergence_cloud", default=None)
 
@@ -29,3 +31,28 @@ def use_request_cloud(cloud: CloudClient | None) -> Iterator[None]:
 def current_cloud() -> CloudClient | None:
     """Return the cloud of the current request, or None."""
     return _CLOUD.get()
+
+
+def check_service(service: str, label: str, type_name: str) -> None:
+    """Check that the requesting user's catalog has a service.
+
+    Args:
+        service: openstacksdk's name of the service.
+        label: The name of the service in messages.
+        type_name: The resource type that needs it.
+
+    Raises:
+        ResourceTypeUnavailable: It has not.
+    """
+    cloud = current_cloud()
+    if cloud is None:
+        return
+    try:
+        available = cloud.has_service(service)
+    except AnyError:
+        return  # the service does not respond: decided when the resource is created
+    if not available:
+        raise ResourceTypeUnavailable(
+            f"HEAT-E99001 Service {label} is not available for resource type {type_name},"
+            " reason: Service endpoint not in service catalog."
+        )

@@ -96,7 +96,7 @@ class EmulatedHttpAdapter(BaseAdapter):
                 201, _token(self._missing_services, self._host), {"X-Subject-Token": "t"}
             )
         for name, (_, path, newest) in SERVICE_ENDPOINTS.items():
-            if url.path.rstrip("/") == path:
+            if url.path.rstrip("/") == path and request.method == "GET":
                 return EmulatedResponse(200, _version(path, newest, self._host))
             if url.path.startswith(path + "/"):
                 return self._emulation.handle(
@@ -112,8 +112,14 @@ class EmulatedHttpAdapter(BaseAdapter):
 
 
 def _json_body(request: requests.PreparedRequest) -> Json:
+    """Return the document of a body, or the text of one that is no JSON."""
     body = request.body
-    return json.loads(body) if body and isinstance(body, str | bytes) else None
+    if not body or not isinstance(body, str | bytes):
+        return None
+    try:
+        return json.loads(body)
+    except ValueError:
+        return body.decode() if isinstance(body, bytes) else body
 
 
 def connect(emulation: Emulation, *, missing_services: frozenset[str] = frozenset()) -> Connection:

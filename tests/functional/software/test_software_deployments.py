@@ -294,7 +294,7 @@ def test_structured_deployment_substitutes_inputs(heat: ProjectClient) -> None:
     assert '"y"' in heat.stack("s")["stack_status_reason"]
 
 
-@pytest.mark.parametrize("transport", ["TEMP_URL_SIGNAL", "ZAQAR_SIGNAL"])
+@pytest.mark.parametrize("transport", ["ZAQAR_SIGNAL"])
 def test_unsupported_transports_are_refused(heat: ProjectClient, transport: str) -> None:
     body = {"stack_name": "s", "template": template(signal_transport=transport)}
     response = heat.send("POST", "/stacks", body)

@@ -19,6 +19,7 @@ from heat_convergence.resources.builtin.signals.signal_log import (
     SignalFormat,
     add_signal,
 )
+from heat_convergence.resources.builtin.signals.signal_objects import SignalObjects
 from heat_convergence.resources.builtin.signals.signal_responder import (
     SIGNED_URL,
     SignalResponder,
@@ -35,14 +36,19 @@ from heat_convergence.resources.protocol.schema import (
     SupportStatus,
     TypeSchema,
 )
-from heat_convergence.resources.protocol.verb_values import ResourceContext, SignalResult
+from heat_convergence.resources.protocol.verb_values import (
+    ResourceContext,
+    SignalResult,
+    VerbResult,
+)
 from heat_convergence.template.parameters.constraints import AllowedValues
 
 Json = Any
 _TRANSPORT = "signal_transport"
 _CFN, _TOKEN, _HEAT, NO_SIGNAL = "CFN_SIGNAL TOKEN_SIGNAL HEAT_SIGNAL NO_SIGNAL".split()
-_SUPPORTED = (_CFN, _HEAT, NO_SIGNAL, _TOKEN)
-_UNSUPPORTED_SERVICES = {"TEMP_URL_SIGNAL": "Object Storage", "ZAQAR_SIGNAL": "Messaging"}
+TEMP_URL = "TEMP_URL_SIGNAL"
+_SUPPORTED = (_CFN, _HEAT, NO_SIGNAL, TEMP_URL, _TOKEN)
+_UNSUPPORTED_SERVICES = {"ZAQAR_SIGNAL": "Messaging"}
 
 
 class SignalHandle(SignalResponder):
@@ -88,9 +94,7 @@ class WaitConditionHandle(SignalHandle):
                 " signed URL, or not at all.",
                 default=_TOKEN,
                 constraints=(
-                    AllowedValues(
-                        (_CFN, "TEMP_URL_SIGNAL", _HEAT, NO_SIGNAL, "ZAQAR_SIGNAL", _TOKEN)
-                    ),
+                    AllowedValues((_CFN, TEMP_URL, _HEAT, NO_SIGNAL, "ZAQAR_SIGNAL", _TOKEN)),
                 ),
                 support_status=SupportStatus(version="6.0.0"),
             ),
@@ -119,11 +123,23 @@ class WaitConditionHandle(SignalHandle):
 
     def needs_user(self, context: ResourceContext) -> bool:
         """Return whether the transport has a user."""
-        return bool(context.properties[_TRANSPORT] != NO_SIGNAL)
+        return context.properties[_TRANSPORT] not in (NO_SIGNAL, TEMP_URL)
 
     def needs_signed_url(self, context: ResourceContext) -> bool:
         """Return whether the transport has a signed URL."""
         return bool(context.properties[_TRANSPORT] == _CFN)
+
+    def delete(self, context: ResourceContext) -> VerbResult:
+        """Delete what the transport needed."""
+        if context.physical_id is not None and context.properties.get(_TRANSPORT) == TEMP_URL:
+            SignalObjects(context).delete()
+        return super().delete(context)
+
+    def find(self, context: ResourceContext) -> str | None:
+        """Return the user's id, or the physical name if there is an object for signals."""
+        if context.properties.get(_TRANSPORT) != TEMP_URL:
+            return super().find(context)
+        return context.physical_name if SignalObjects(context).exists() else None
 
     def initial_state(
         self, context: ResourceContext, signal_user: SignalUser
@@ -147,6 +163,11 @@ class WaitConditionHandle(SignalHandle):
             signal = {"alarm_url": endpoint, "auth_token": token}
         elif transport == _CFN:
             signal = {"alarm_url": signed_signal_url(context, signal_user, "waitcondition", "PUT")}
+        elif transport == TEMP_URL:
+            objects = SignalObjects(context)
+            objects.create_container(versioned=True)
+            objects.create_object()
+            signal = {"alarm_url": objects.signed_url()}
         elif transport == _HEAT:
             signal = {"alarm_url": endpoint, **_credentials(context, signal_user)}
         attributes["signal"] = json.dumps(signal)

@@ -1,7 +1,7 @@
 """Wait conditions, which are ready when their handle has received enough signals.
 
 Decides by the handle's signals and by time alone. It must not wait: a signal, or the end of its
-timeout, triggers an observation.
+timeout, triggers an observation. Signals in the object storage are read at intervals.
 
 Source: docs/reference/resource-groups.rst, "Signals and waiting".
 """
@@ -10,14 +10,24 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.model.job import ObservedState
 from heat_convergence.resources.builtin.local_type import LocalType, remaining_s
-from heat_convergence.resources.builtin.signals.signal_log import SIGNALS, SignalCounts
+from heat_convergence.resources.builtin.signals.signal_log import (
+    SIGNALS,
+    SignalCounts,
+    SignalLog,
+)
+from heat_convergence.resources.builtin.signals.signal_objects import (
+    SignalObjects,
+    parse_signals,
+)
 from heat_convergence.resources.builtin.signals.signal_responder import SIGNED_URL
-from heat_convergence.resources.builtin.signals.wait_condition_handles import NO_SIGNAL
+from heat_convergence.resources.builtin.signals.wait_condition_handles import NO_SIGNAL, TEMP_URL
+from heat_convergence.resources.driver import poll_interval
 from heat_convergence.resources.protocol.schema import (
     AttributeSchema,
     CacheMode,
@@ -30,7 +40,7 @@ from heat_convergence.resources.protocol.verb_values import ResourceContext, Ver
 from heat_convergence.template.parameters.constraints import Range
 
 Json = Any
-_MAX_TIMEOUT_S = 43_200
+MAX_TIMEOUT_S = 43_200
 _WAITING_ACTIONS = frozenset({Action.CREATE, Action.UPDATE, Action.ROLLBACK})
 
 
@@ -56,7 +66,7 @@ def _schema(
                 type=seconds,
                 description="Seconds to wait for the signals before the condition fails.",
                 required=True,
-                constraints=(Range(min=1, max=_MAX_TIMEOUT_S),),
+                constraints=(Range(min=1, max=MAX_TIMEOUT_S),),
             ),
             named("count"): PropertySchema(
                 type=PropertyType.INTEGER,
@@ -80,6 +90,7 @@ class WaitCondition(LocalType):
     """A resource that waits for signals of a handle in the same stack."""
 
     name = "OS::Heat::WaitCondition"
+    local: ClassVar[bool] = False  # some transports store signals elsewhere
     observes_dependencies = True
 
     schema = _schema(
@@ -113,29 +124,26 @@ class WaitCondition(LocalType):
         if handle is None:
             reason = f"{self.spell_name('handle')} is no wait condition handle of this stack"
             return VerbResult(ObservedState.FAILED, physical_id, reason=reason)
-        counts = SignalCounts.from_signals(handle.data[SIGNALS])
+        source = self._signals(context, handle)
         count = int(properties[self.spell_name("count")])
-        attributes = {self.spell_name("data"): json.dumps(counts.data, ensure_ascii=False)}
-        if counts.failures:
-            return VerbResult(
-                ObservedState.FAILED,
-                physical_id,
-                attributes=attributes,
-                reason=";".join(counts.failures),
-                error_name="WaitConditionFailure",
-            )
-        if len(counts.successes) >= count or _has_no_signal(handle):
-            return VerbResult(ObservedState.READY, physical_id, attributes=attributes)
-        left_s = remaining_s(context, float(properties[self.spell_name("timeout")]))
-        if left_s <= 0:
-            return VerbResult(
-                ObservedState.FAILED,
-                physical_id,
-                attributes=attributes,
-                reason=counts.describe_progress(count),
-                error_name="WaitConditionTimeout",
-            )
-        return VerbResult(ObservedState.BUSY, physical_id, attributes, poll_after_s=left_s)
+        limits = count, float(properties[self.spell_name("timeout")])
+        return signalled_result(
+            context,
+            source,
+            limits,
+            physical_id=physical_id,
+            data_attribute=self.spell_name("data"),
+        )
+
+    def _signals(self, context: ResourceContext, handle: ResourceContext) -> SignalSource:
+        """Return the signals that the handle has kept, or that its transport has stored."""
+        signals: SignalLog = handle.data[SIGNALS]
+        transport = handle.properties.get("signal_transport")
+        if transport != TEMP_URL:
+            return SignalSource(signals, is_complete=transport == NO_SIGNAL)
+        texts = SignalObjects(context, handle.physical_name).texts()
+        stored, mistake = parse_signals(texts)
+        return SignalSource({**signals, **stored}, mistake=mistake, is_polled=True)
 
     @staticmethod
     def _handle(context: ResourceContext, reference: Json) -> ResourceContext | None:
@@ -148,9 +156,60 @@ class WaitCondition(LocalType):
         return None
 
 
-def _has_no_signal(handle: ResourceContext) -> bool:
-    """Return whether nothing can signal the handle, so that nothing is waited for."""
-    return handle.properties.get("signal_transport") == NO_SIGNAL
+@dataclass(frozen=True, slots=True)
+class SignalSource:
+    """The signals that a resource has received so far.
+
+    Attributes:
+        signals: Id → signal.
+        mistake: Why one of them cannot be read.
+        is_polled: True if others store them, so that nothing announces the next one.
+        is_complete: True if nothing can signal, so that nothing is waited for.
+    """
+
+    signals: SignalLog
+    mistake: str = ""
+    is_polled: bool = False
+    is_complete: bool = False
+
+
+def signalled_result(
+    context: ResourceContext,
+    source: SignalSource,
+    limits: tuple[int, float],
+    *,
+    physical_id: str | None,
+    data_attribute: str = "data",
+) -> VerbResult:
+    """Return the state that signals and the time since the start of the action result in.
+
+    Args:
+        context: The resource that waits.
+        source: The signals.
+        limits: The number of signals, and the seconds to wait for them.
+        physical_id: Of the resource.
+        data_attribute: The attribute with the data of the signals.
+    """
+    count, timeout_s = limits
+    counts = SignalCounts.from_signals(source.signals)
+    data = json.dumps(counts.data, ensure_ascii=False)
+    result = VerbResult(ObservedState.READY, physical_id, attributes={data_attribute: data})
+    failures = [*counts.failures, *([source.mistake] if source.mistake else [])]
+    if failures:
+        return _failed(result, ";".join(failures), "WaitConditionFailure")
+    if len(counts.successes) >= count or source.is_complete:
+        return result
+    left_s = remaining_s(context, timeout_s)
+    if left_s <= 0:
+        return _failed(result, counts.describe_progress(count), "WaitConditionTimeout")
+    poll_s = poll_interval.next_poll_s(context.started_at, context.now)
+    wait_s = min(left_s, poll_s) if source.is_polled else left_s
+    return replace(result, observed=ObservedState.BUSY, poll_after_s=wait_s)
+
+
+def _failed(result: VerbResult, reason: str, error_name: str) -> VerbResult:
+    failed = ObservedState.FAILED
+    return replace(result, observed=failed, reason=reason, error_name=error_name)
 
 
 class CfnWaitCondition(WaitCondition):

@@ -19,6 +19,7 @@ from heat_convergence.common.failures import ResourceFailure
 from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.model.job import ObservedState
 from heat_convergence.db.statements.software import SoftwareConfigRow, SoftwareDeploymentRow
+from heat_convergence.resources.builtin.signals.signal_objects import SignalObjects
 from heat_convergence.resources.builtin.signals.signal_responder import (
     SignalResponder,
     SignalUser,
@@ -35,10 +36,16 @@ from heat_convergence.resources.builtin.software.deployment_schemas import (
     DEPLOYMENT_PROPERTIES,
     HEAT_SIGNAL,
     NO_SIGNAL,
+    TEMP_URL_SIGNAL,
     UNSUPPORTED_TRANSPORTS,
     text_property,
 )
 from heat_convergence.resources.builtin.software.server_existence import server_is_missing
+from heat_convergence.resources.builtin.software.stored_signals import (
+    create_signal_object,
+    read_signal_object,
+)
+from heat_convergence.resources.driver import poll_interval
 from heat_convergence.resources.protocol.schema import (
     SupportStatus,
     TypeSchema,
@@ -172,7 +179,7 @@ class SoftwareDeployment(SignalResponder):
         if properties.get("signal_transport") in UNSUPPORTED_TRANSPORTS:
             raise StackValidationFailed(
                 f"{properties['signal_transport']} is not supported: one of"
-                f" {CFN_SIGNAL}, {HEAT_SIGNAL}, {NO_SIGNAL} is",
+                f" {CFN_SIGNAL}, {HEAT_SIGNAL}, {NO_SIGNAL}, {TEMP_URL_SIGNAL} is",
                 path="signal_transport",
             )
 
@@ -182,7 +189,7 @@ class SoftwareDeployment(SignalResponder):
 
     def needs_user(self, context: ResourceContext) -> bool:
         """Return whether the transport has a user."""
-        return bool(context.properties["signal_transport"] != NO_SIGNAL)
+        return context.properties["signal_transport"] not in (NO_SIGNAL, TEMP_URL_SIGNAL)
 
     def needs_signed_url(self, context: ResourceContext) -> bool:
         """Return whether the transport has a signed URL."""
@@ -248,21 +255,29 @@ class SoftwareDeployment(SignalResponder):
         deployment = store.find_deployment(context.project_id, context.resource_id)
         if deployment is None or deployment.config_id != config_id:
             return VerbResult(ObservedState.READY, context.physical_id)  # nothing was deployed
-        signal = context.data.get(_SIGNAL) or {}
-        if deployment.status == "IN_PROGRESS" and signal.get("of") == config_id:
+        is_polled = properties["signal_transport"] == TEMP_URL_SIGNAL
+        outputs = None
+        if deployment.status == "IN_PROGRESS":
+            signal = context.data.get(_SIGNAL) or {}
+            outputs = signal["outputs"] if signal.get("of") == config_id else None
+            if outputs is None and is_polled:
+                outputs = read_signal_object(context, config_id)
+        if outputs is not None:
             config = store.find_config(context.project_id, config_id)
-            failures = deployment_inputs.failure_reasons(config, signal["outputs"])
+            failures = deployment_inputs.failure_reasons(config, outputs)
             status = "FAILED" if failures else "COMPLETE"
             reason = ", ".join(failures) or "Outputs received"
             deployment = store.complete_deployment(
-                deployment, status, reason, signal["outputs"], context.now
+                deployment, status, reason, outputs, context.now
             )
         if deployment.status == "IN_PROGRESS":
             if context.action is Action.DELETE and server_is_missing(
                 context, properties["server"]
             ):
                 return VerbResult(ObservedState.READY, context.physical_id)
-            return VerbResult(ObservedState.BUSY, context.physical_id, poll_after_s=_POLL_AFTER_S)
+            poll_s = poll_interval.next_poll_s(context.started_at, context.now)
+            wait_s = poll_s if is_polled else _POLL_AFTER_S
+            return VerbResult(ObservedState.BUSY, context.physical_id, poll_after_s=wait_s)
         config = store.find_config(context.project_id, config_id)
         attributes = {**_attributes(context, config), **(deployment.output_values or {})}
         if deployment.status == "FAILED":
@@ -278,6 +293,8 @@ class SoftwareDeployment(SignalResponder):
 
     def _undeploy(self, context: ResourceContext) -> VerbResult:
         require_config_store(context).delete_deployment(context.project_id, context.resource_id)
+        if context.properties.get("signal_transport") == TEMP_URL_SIGNAL:
+            SignalObjects(context).delete()
         return super().delete(context)
 
     @staticmethod
@@ -304,6 +321,9 @@ class SoftwareDeployment(SignalResponder):
             url = signed_signal_url(context, signal_user, "signal", "POST")
             found["deploy_signal_id"] = url or native_signal_url(context, signal_user.project_id)
             found["deploy_signal_verb"] = "POST"
+        elif transport == TEMP_URL_SIGNAL:
+            found["deploy_signal_id"] = create_signal_object(context, _derived_id(context))
+            found["deploy_signal_verb"] = "PUT"
         elif transport == HEAT_SIGNAL and signal_user.user is not None:
             found |= {
                 "deploy_auth_url": context.cloud.server_auth_url,

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+
 from heat_convergence.testing.openstack.emulation import (
     EmulatedError,
     EmulatedRequest,
@@ -15,7 +18,10 @@ def install(emulation: Emulation) -> None:
     for method, handler in (("PUT", _put), ("HEAD", _head), ("GET", _list), ("DELETE", _delete)):
         emulation.add_handler("object_store", method, "/{name}", handler)
     emulation.add_handler("object_store", "POST", "/", _account)
-    emulation.add_handler("object_store", "DELETE", "/{name}/{object}", _delete_object)
+    emulation.add_handler("object_store", "HEAD", "/", _show_account)
+    objects = (("PUT", _put_object), ("GET", _get_object), ("HEAD", _get_object))
+    for method, handler in (*objects, ("DELETE", _delete_object)):
+        emulation.add_handler("object_store", method, "/{name}/{object}", handler)
 
 
 def _put(emulation: Emulation, request: EmulatedRequest) -> EmulatedResponse:
@@ -29,6 +35,34 @@ def _account(emulation: Emulation, request: EmulatedRequest) -> EmulatedResponse
     return EmulatedResponse(204)
 
 
+def _show_account(emulation: Emulation, request: EmulatedRequest) -> EmulatedResponse:
+    return EmulatedResponse(204, None, {"X-Account-Meta-Temp-Url-Key": "account-key"})
+
+
+def _put_object(emulation: Emulation, request: EmulatedRequest) -> EmulatedResponse:
+    """Store an object; what it was before becomes a version of it."""
+    container, name = request.path_parameters["name"], request.path_parameters["object"]
+    body = emulation.get_existing("swift.container", container).body
+    texts = body.setdefault("texts", {})
+    if name in texts:
+        version = f"{len(name):03x}{name}-{len(texts)}"
+        texts[version] = texts[name]
+        body["objects"].append(version)
+    else:
+        body["objects"].append(name)
+    is_text = isinstance(request.body, str)
+    texts[name] = request.body if is_text else json.dumps(request.body or {})
+    return EmulatedResponse(201)
+
+
+def _get_object(emulation: Emulation, request: EmulatedRequest) -> EmulatedResponse:
+    container, name = request.path_parameters["name"], request.path_parameters["object"]
+    texts = emulation.get_existing("swift.container", container).body.get("texts", {})
+    if name not in texts:
+        raise EmulatedError(404, "There is no such object.")
+    return EmulatedResponse(200, text=texts[name])
+
+
 def _head(emulation: Emulation, request: EmulatedRequest) -> EmulatedResponse:
     body = emulation.get_existing("swift.container", request.path_parameters["name"]).body
     return EmulatedResponse(204, None, {"X-Container-Object-Count": str(len(body["objects"]))})
@@ -36,7 +70,11 @@ def _head(emulation: Emulation, request: EmulatedRequest) -> EmulatedResponse:
 
 def _list(emulation: Emulation, request: EmulatedRequest) -> EmulatedResponse:
     body = emulation.get_existing("swift.container", request.path_parameters["name"]).body
-    return EmulatedResponse(200, [{"name": name} for name in body["objects"]])
+    listed = [
+        {"name": name, "hash": hashlib.sha256(name.encode()).hexdigest()}
+        for name in sorted(body["objects"])
+    ]
+    return EmulatedResponse(200, listed)
 
 
 def _delete(emulation: Emulation, request: EmulatedRequest) -> EmulatedResponse:
@@ -49,5 +87,9 @@ def _delete(emulation: Emulation, request: EmulatedRequest) -> EmulatedResponse:
 
 def _delete_object(emulation: Emulation, request: EmulatedRequest) -> EmulatedResponse:
     body = emulation.get_existing("swift.container", request.path_parameters["name"]).body
-    body["objects"].remove(request.path_parameters["object"])
+    name = request.path_parameters["object"]
+    if name not in body["objects"]:
+        raise EmulatedError(404, "There is no such object.")
+    body["objects"].remove(name)
+    body.get("texts", {}).pop(name, None)
     return EmulatedResponse(204)

@@ -26,6 +26,10 @@ from heat_convergence.resources.builtin.signals.signal_log import (
     SignalCounts,
     add_signal,
 )
+from heat_convergence.resources.builtin.signals.swift_signals import (
+    SwiftSignal,
+    SwiftSignalHandle,
+)
 from heat_convergence.resources.builtin.signals.wait_condition_handles import (
     CfnWaitConditionHandle,
     UpdateWaitConditionHandle,
@@ -51,6 +55,8 @@ TYPES = (
     CfnWaitCondition(),
     CfnWaitConditionHandle(),
     ScalingPolicy(),
+    SwiftSignal(),
+    SwiftSignalHandle(),
     UpdateWaitConditionHandle(),
     WaitCondition(),
     WaitConditionHandle(),
@@ -190,7 +196,7 @@ def test_condition_does_not_wait_in_other_actions(build_context: ContextBuilder)
         assert result.observed is ObservedState.READY
 
 
-@pytest.mark.parametrize("transport", ["TEMP_URL_SIGNAL", "ZAQAR_SIGNAL"])
+@pytest.mark.parametrize("transport", ["ZAQAR_SIGNAL"])
 def test_transports_through_other_services_are_refused(transport: str) -> None:
     with pytest.raises(StackValidationFailed, match=f"{transport} is not supported") as caught:
         WaitConditionHandle().validate({"signal_transport": transport}, None)
