@@ -111,6 +111,7 @@ class Normaliser:
         text = _REQUEST_ID.sub("<request>", text)
         text = _MAC.sub("<mac>", text)
         text = _ALLOCATED_ADDRESS.sub("<address>", text)
+        text = text.replace('/v3/"', '/v3"')  # Keystone's address in signals
         text = _PASSWORD.sub('"<password>"', text)
         text = _BOUNDARY.sub("<boundary>", text)
         return _RANDOM_NAME.sub("-<random>", text)
