@@ -13,6 +13,8 @@ Json = Any
 VERSION = "2018-08-31"
 _NAMES = ("alpha", "beta", "gamma", "delta", "epsilon")
 _MOST_STEPS = 5
+# What does not depend on a failing resource is complete before it fails, in both services.
+_FAILURE_DELAY_S = 8
 _ATTRIBUTES = {
     "OS::Heat::Value": "value",
     "OS::Heat::TestResource": "output",
@@ -118,6 +120,8 @@ class _StoryMaker:
             properties["fail"] = True
         if self._random.random() < 0.2:
             properties["wait_secs"] = 1
+        if "fail" in properties:
+            properties["wait_secs"] = _FAILURE_DELAY_S
         return {"type": "OS::Heat::TestResource", "properties": properties}
 
     def _group(self, _earlier: list[str]) -> Json:

@@ -41,7 +41,8 @@ class Playback:
         self._normaliser = Normaliser({
             side.url: "<api>", side.root: "<root>", side.project_id: "<project>",
             str(side.session.get_user_id()): "<user>",
-            side.catalog_root(): "<root>", side.region: "<region>",
+            side.catalog_root(): "<root>", f"{side.catalog_root()}/{side.project_id}": "<api>",
+            side.region: "<region>",
         }, self._name)  # fmt: skip
 
     def play(self, step: StoryStep) -> Json:
@@ -191,7 +192,10 @@ class Playback:
             return True
         side, path = self._side, self._path
         if step.until:
-            return side.wait(lambda: self._reached(step.until or {}), STEP_LIMIT_S)
+            reached = side.wait(lambda: self._reached(step.until or {}), STEP_LIMIT_S)
+            if step.verb == "signal":
+                self._wait_until_quiet()
+            return reached
         acts = step.verb in BODIES or step.verb in _ACTIONS
         limit_s = _ACTION_START_LIMIT_S if acts else _START_LIMIT_S
         side.wait(lambda: self._newest_event() != before, limit_s)
