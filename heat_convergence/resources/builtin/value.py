@@ -8,12 +8,16 @@ Source: docs/reference/resource-groups.rst, "Small types".
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from heat_convergence.common.errors import StackValidationFailed
 from heat_convergence.resources.builtin.local_type import LocalType
-from heat_convergence.resources.protocol.property_conversion import ConversionError, to_list
+from heat_convergence.resources.protocol.property_conversion import (
+    ConversionError,
+    to_boolean,
+    to_list,
+)
 from heat_convergence.resources.protocol.schema import (
     AttributeSchema,
     PropertySchema,
@@ -39,6 +43,13 @@ _TYPES: Mapping[str, tuple[ParameterType, PropertyType]] = {
     "comma_delimited_list": (ParameterType.COMMA_DELIMITED_LIST, PropertyType.LIST),
     "json": (ParameterType.JSON, PropertyType.MAP),
     "boolean": (ParameterType.BOOLEAN, PropertyType.BOOLEAN),
+}
+
+# Where a property takes less than a parameter: no text with commas, no other words than true
+# and false.
+_PROPERTY_CHECKS: Mapping[PropertyType, Callable[[Json], Json]] = {
+    PropertyType.LIST: to_list,
+    PropertyType.BOOLEAN: to_boolean,
 }
 
 
@@ -99,18 +110,19 @@ def convert_value(value_type: str | None, value: Json) -> Json:
     parameter_type, property_type = _TYPES[value_type]
     if value is None:
         return EMPTY_VALUES[property_type]
-    if property_type is PropertyType.LIST:
-        _require_list(value)
+    check = _PROPERTY_CHECKS.get(property_type)
+    if check is not None:
+        _require(check, value)
     return ParameterSchema("value", parameter_type).convert(value)
 
 
-def _require_list(value: Json) -> None:
-    """Refuse text with commas, which is a list for parameters alone.
+def _require(check: Callable[[Json], Json], value: Json) -> None:
+    """Refuse what a property of the type refuses.
 
     Raises:
-        InvalidParameterValue: The value is no list.
+        InvalidParameterValue: The value does not convert.
     """
     try:
-        to_list(value)
+        check(value)
     except ConversionError as error:
         raise InvalidParameterValue(str(error)) from error

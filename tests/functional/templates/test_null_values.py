@@ -75,11 +75,20 @@ def test_null_items_of_a_list_become_empty_texts(heat: ProjectClient) -> None:
     assert heat.outputs("s") == {"v": ["a", "", "", "b"]}
 
 
-def test_text_with_commas_is_no_value_of_a_list(heat: ProjectClient) -> None:
-    value = {"type": "comma_delimited_list", "value": "a,b"}
-    template = hot_template({"v": {"type": "OS::Heat::Value", "properties": value}})
+@pytest.mark.parametrize(
+    ("value_type", "value", "reason"),
+    [
+        ("comma_delimited_list", "a,b", "\"'a,b'\" is not a list"),
+        ("boolean", "yes", '"yes" is not a valid boolean'),
+    ],
+)
+def test_value_takes_what_a_property_of_its_type_takes(
+    heat: ProjectClient, value_type: str, value: str, reason: str
+) -> None:
+    properties = {"type": value_type, "value": value}
+    template = hot_template({"v": {"type": "OS::Heat::Value", "properties": properties}})
     answer = heat.send("POST", "/stacks", {"stack_name": "s", "template": template})
-    text = "Property error: : resources.v.properties.value: : \"'a,b'\" is not a list"
+    text = f"Property error: : resources.v.properties.value: : {reason}"
     assert (answer.status_int, text in answer.json["error"]["message"]) == (400, True)
 
 
