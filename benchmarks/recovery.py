@@ -64,6 +64,7 @@ def main() -> None:
     """Measure the kill of each process."""
     arguments = _parser().parse_args()
     with ExitStack() as stack:
+        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed package is compiled
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         os.environ[file_cloud.FOLDER_VARIABLE] = str(folder / "cloud")
         plugin = file_cloud.write_entry_point(folder / "plugin")

@@ -14,6 +14,7 @@ from oslo_config import cfg
 
 from heat_convergence.cli import concurrency
 from heat_convergence.cli.metrics.process_files import metrics_folder
+from heat_convergence.cli.startup.garbage_collection import collections_paused
 from heat_convergence.cli.startup.startup_state import StartupProblem, report_problem
 
 USAGE = """usage: heat-convergence COMMAND [--help]
@@ -90,8 +91,10 @@ def _daemon(prog: str, module: str, name: str, arguments: list[str] | None = Non
 
 def _run_daemon(prog: str, module: str, name: str, arguments: list[str]) -> int:
     try:
-        concurrency.set_up_backend(concurrency.configured_backend(arguments, prog=prog))
-        return int(getattr(import_module(f"heat_convergence.cli.{module}"), name)(arguments))
+        with collections_paused():
+            concurrency.set_up_backend(concurrency.configured_backend(arguments, prog=prog))
+            loaded = import_module(f"heat_convergence.cli.{module}")
+        return int(getattr(loaded, name)(arguments))
     except (cfg.Error, StartupProblem) as found:
         problem = found
     return report_problem(prog, problem)  # here, oslo.log does not repeat the exception

@@ -31,6 +31,32 @@ gc.collect()
 assert found() is None
 """
 
+LOADING_PROGRAM = """
+import gc
+from types import SimpleNamespace
+from heat_convergence.cli import main
+collecting = []
+
+def run_engine(arguments):
+    collecting.append(gc.isenabled())
+    return len(arguments)
+
+def load(name):
+    collecting.append(gc.isenabled())
+    return SimpleNamespace(run_engine=run_engine)
+
+main.import_module = load
+main.concurrency.set_up_backend = lambda backend: collecting.append(gc.isenabled())
+main.concurrency.configured_backend = lambda arguments, prog: "threading"
+assert main._daemon("heat-convergence-engine", "daemons.none", "run_engine", ["a"]) == 1
+assert collecting == [False, False, True], collecting
+assert gc.get_freeze_count() > 1_000
+"""
+
+
+def test_daemon_loads_its_modules_without_collections() -> None:
+    subprocess.run([sys.executable, "-c", LOADING_PROGRAM], check=True, timeout=60)
+
 
 def test_loaded_objects_are_left_out_and_garbage_is_found() -> None:
     subprocess.run([sys.executable, "-c", PROGRAM], check=True, timeout=60)
