@@ -26,13 +26,14 @@ from heat_convergence.api.cfn.responses import render
 from heat_convergence.api.cfn.signatures import PARAMETERS_KEY, NoAuth, SignatureAuth
 from heat_convergence.api.cfn.stack_api import StackApi
 from heat_convergence.api.context import AuthStrategy
-from heat_convergence.api.http import json_response
+from heat_convergence.api.http import ApiRequest, json_response
 from heat_convergence.api.middleware.ec2_signature import Ec2SignatureAuth
 from heat_convergence.api.middleware.faults import FaultWrapper, RouteNotFound, WsgiApplication
 from heat_convergence.api.middleware.identity import KeystoneIdentity
 from heat_convergence.api.middleware.overload import HEALTHCHECK_PATH, OverloadRefusal
 from heat_convergence.api.middleware.public_endpoint import PublicEndpoint
 from heat_convergence.api.middleware.readiness import ReadinessGate
+from heat_convergence.api.policies.enforcer import PolicyEnforcer
 from heat_convergence.api.services import ApiServices
 from heat_convergence.common import errors
 from heat_convergence.common.error_boundary import BoundaryName, ErrorBoundary
@@ -81,7 +82,7 @@ def build_cfn_app(
     conf = conf or default_options()
     handlers = build_handlers(services, conf)
     limit, users = services.options.max_json_body_bytes, services.stack_user_domain
-    app: Any = CfnActions(handlers)
+    app: Any = CfnActions(handlers, PolicyEnforcer(conf))
     if auth is AuthStrategy.KEYSTONE:
         app = AuthProtocol(KeystoneIdentity(app, users), {"oslo_config_config": conf})
         app = SignatureAuth(app, _require(services.issue_token), limit)
@@ -116,9 +117,10 @@ class CfnRoutes:
 class CfnActions:
     """The WSGI application that runs actions."""
 
-    def __init__(self, handlers: WsgiApplication) -> None:
-        """Keep the handlers of the Orchestration API."""
+    def __init__(self, handlers: WsgiApplication, enforcer: PolicyEnforcer) -> None:
+        """Keep the handlers of the Orchestration API, and the rules of the actions."""
         self._handlers = handlers
+        self._enforcer = enforcer
 
     def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
         """Run the action that the request names.
@@ -132,7 +134,11 @@ class CfnActions:
         if action is None:
             message = f"The action {name[:60]!r} is not valid for this service."
             raise CfnError("InvalidAction", message)
-        result = action(StackApi(self._handlers, environ), parameters)
+        api = StackApi(self._handlers, environ)
+        request = ApiRequest(environ)
+        request.project_id = api.project_id
+        self._enforcer.enforce(request, f"cloudformation:{name}")
+        result = action(api, parameters)
         document = {f"{name}Response": {f"{name}Result": {} if result is None else result}}
         response = render(document, as_json=_is_json_requested(parameters))
         body: Iterable[bytes] = response(environ, start_response)

@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 import pytest
 from webob import Request
 
+from heat_convergence.api.policies.enforcer import PolicyEnforcer
 from heat_convergence.clients.signed_urls import compute_signature
 from tests.functional.cfn_api.conftest import DOMAIN, KEYS, SignatureKeystone
 from tests.functional.harness import LocalService
@@ -145,6 +146,21 @@ def test_user_of_a_template_reads_what_its_policies_allow(
         else:
             assert (answer.status_int, code_of(answer)) == (403, "AccessDenied")
     assert found == readable
+
+
+def test_rule_of_an_action_decides_beside_that_of_the_request(
+    service: LocalService, stack: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    allows = PolicyEnforcer.allows
+    denied = "cloudformation:ListStacks"
+    monkeypatch.setattr(
+        PolicyEnforcer,
+        "allows",
+        lambda self, request, rule: rule != denied and allows(self, request, rule),
+    )
+    refused = signed(service, Action="ListStacks")
+    assert (refused.status_int, code_of(refused)) == (403, "AccessDenied")
+    assert signed(service, Action="DescribeStacks").status_int == 200
 
 
 def test_expired_signature_is_refused(service: LocalService, stack: str) -> None:

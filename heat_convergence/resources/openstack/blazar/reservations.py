@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from heat_convergence.common.errors import PhysicalResourceNameAmbiguity
 from heat_convergence.resources.driver.declarative import DeclarativeType
 from heat_convergence.resources.protocol.verb_values import ResourceContext
 
@@ -20,16 +21,24 @@ EXCLUDED_PROPERTIES = {"physical:host": _INSTANCE_ONLY, "virtual:instance": _HOS
 
 
 class BlazarType(DeclarativeType):
-    """A type whose objects have names that no other object has."""
+    """A type whose objects have no mark but the name in the template."""
 
     name_field = "name"
 
     def find(self, context: ResourceContext) -> str | None:
-        """Return the id of the object that has the name in the template."""
-        for body in self.client(context).list():
-            if body.get(self.name_field) == context.properties.get("name"):
-                return self.extract_id(body)
-        return None
+        """Return the id of the only object that has the name in the template.
+
+        Raises:
+            PhysicalResourceNameAmbiguity: There are several, any of which may be the one.
+        """
+        name = context.properties.get("name")
+        bodies = self.client(context).list()
+        found = [self.extract_id(body) for body in bodies if body.get(self.name_field) == name]
+        if len(found) > 1:
+            raise PhysicalResourceNameAmbiguity(
+                f"{len(found)} objects of {self.name} have the name {name}: none is adopted."
+            )
+        return found[0] if found else None
 
 
 class ReservableHost(BlazarType):
