@@ -18,7 +18,7 @@ _RANDOM_NAME = re.compile(r"(?<=[0-9A-Za-z_.])-[a-z0-9]{12}(?![0-9a-zA-Z])")
 _REQUEST_ID = re.compile(r"req-<uuid>")
 _MAC = re.compile(r"\b[0-9a-f]{2}(:[0-9a-f]{2}){5}\b")
 _ALLOCATED_ADDRESS = re.compile(
-    r"\b10\.\d+\.0\.(?!0/|1\b|[29]\b|254\b)\d+\b|\b172\.24\.4\.(?!0/)\d+\b"
+    r"\b10\.\d+\.0\.(?!0/|1\b|[29]\b|254\b)\d+\b|\b172\.24\.\d+\.(?!0/)\d+\b"
 )
 _PASSWORD = re.compile(r'(?<="password": )"(\\.|[^"\\])*"')
 _BOUNDARY = re.compile(r"={15}[0-9a-f]+==")

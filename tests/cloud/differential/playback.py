@@ -199,9 +199,7 @@ class Playback:
         acts = step.verb in BODIES or step.verb in _ACTIONS
         limit_s = _ACTION_START_LIMIT_S if acts else _START_LIMIT_S
         side.wait(lambda: self._newest_event() != before, limit_s)
-        ended = side.wait(
-            lambda: not side.stack_status(path).endswith("IN_PROGRESS"), STEP_LIMIT_S
-        )
+        ended = side.wait(lambda: side.is_settled(path), STEP_LIMIT_S)
         if acts:
             side.wait(self._last_event_is_stored, _LAST_EVENT_LIMIT_S)
         else:

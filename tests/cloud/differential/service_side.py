@@ -13,6 +13,8 @@ from keystoneauth1.session import Session
 Json = Any
 _REQUEST_TIMEOUT_S = 120
 _POLL_S = 0.4
+# Heat shows these for a moment before the rollback starts.
+_ROLLED_BACK = ("CREATE_FAILED", "UPDATE_FAILED")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +84,16 @@ class ServiceSide:
         answer = self.get(f"{path}?resolve_outputs=False")
         return str(answer.body["stack"]["stack_status"]) if answer.code == 200 else (
             "DELETE_COMPLETE")  # fmt: skip
+
+    def is_settled(self, path: str) -> bool:
+        """Return whether a stack's action has ended, and no rollback follows it."""
+        answer = self.get(f"{path}?resolve_outputs=False")
+        if answer.code != 200:
+            return True
+        stack = answer.body["stack"]
+        status = str(stack["stack_status"])
+        rolls_back = status in _ROLLED_BACK and not stack["disable_rollback"]
+        return not status.endswith("IN_PROGRESS") and not rolls_back
 
     def wait(self, condition: Callable[[], bool], limit_s: float) -> bool:
         """Poll a condition; return whether it held in time."""
