@@ -63,6 +63,23 @@ def test_unit_is_valid(unit: Path, tmp_path: Path) -> None:
     assert (done.returncode, named) == (0, []), done.stderr
 
 
+def check(program: str, *arguments: str) -> None:
+    """Run a program that judges files, where it is installed."""
+    found = shutil.which(program)
+    if found is None:
+        pytest.skip(f"{program} is not installed")
+    done = subprocess.run([found, *arguments], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_prometheus_accepts_its_configuration_and_the_alert_rules() -> None:
+    check("promtool", "check", "config", str(ROOT / "deploy" / "monitoring" / "prometheus.yaml"))
+
+
+def test_linter_accepts_the_container_file() -> None:
+    check("hadolint", str(CONTAINER / "Containerfile"))
+
+
 def test_container_runs_as_an_ordinary_user_from_fixed_versions() -> None:
     text = (CONTAINER / "Containerfile").read_text()
     instructions = [line.split(maxsplit=1) for line in text.splitlines() if line[:1].isupper()]
