@@ -14,6 +14,7 @@ from oslo_upgradecheck import upgradecheck
 
 from heat_convergence.cli import config
 from heat_convergence.cli.concurrency import PROJECT_NAME
+from heat_convergence.cli.config import package_version
 from heat_convergence.cli.diagnosis.configuration_checks import (
     check_files,
     check_modules,
@@ -52,6 +53,9 @@ class UpgradeChecks(upgradecheck.UpgradeCommands):
 
 def main(arguments: Sequence[str]) -> int:
     """Run the program, and return its exit code: 0 success, 1 warning, 2 failure."""
+    if "--version" in arguments:  # the library has no such option
+        print(package_version())
+        return 0
     conf = config.create_options()
     register_token_options(conf)
     return int(upgradecheck.main(conf, PROJECT_NAME, UpgradeChecks(conf), list(arguments)))
