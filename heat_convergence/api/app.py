@@ -51,6 +51,7 @@ from heat_convergence.api.middleware.overload import HEALTHCHECK_PATH, OverloadR
 from heat_convergence.api.middleware.public_endpoint import PublicEndpoint
 from heat_convergence.api.middleware.readiness import ReadinessGate
 from heat_convergence.api.middleware.request_metrics import RequestMetrics
+from heat_convergence.api.middleware.request_spans import RequestSpans
 from heat_convergence.api.middleware.version_negotiation import VersionNegotiation
 from heat_convergence.api.openapi import build_openapi_document
 from heat_convergence.api.policies.enforcer import PolicyEnforcer
@@ -100,7 +101,7 @@ def build_app(
         expose_headers=["x-openstack-request-id", "Location"],
     )
     app = cors.CORS(FaultWrapper(app, services.errors), conf)
-    app = RequestMetrics(app)
+    app = RequestMetrics(RequestSpans(app))
     if services.options.access_log:
         app = AccessLog(app)
     return RequestId(HTTPProxyToWSGI(app, conf), conf)

@@ -22,6 +22,7 @@ from heat_convergence.conf import (
     observer,
     rpc,
     service,
+    tracing,
 )
 
 _GROUPS: tuple[tuple[str | None, Sequence[cfg.Opt]], ...] = (
@@ -36,6 +37,7 @@ _GROUPS: tuple[tuple[str | None, Sequence[cfg.Opt]], ...] = (
     (api.CFN_GROUP, api.CFN_OPTS),
     (rpc.GROUP, rpc.OPTS),
     (metrics.GROUP, metrics.OPTS),
+    (tracing.GROUP, tracing.OPTS),
     (housekeeping.GROUP, housekeeping.OPTS),
     (limits.REVISION_GROUP, limits.REVISION_OPTS),
     (limits.YAQL_GROUP, limits.YAQL_OPTS),

@@ -14,6 +14,7 @@ from heat_convergence.common.error_log import ErrorLog, ErrorSubject
 from heat_convergence.common.errors import Error, Retry
 from heat_convergence.common.failures import CallRefused, ResourceFailure, ResourceGone
 from heat_convergence.common.stored_values import readable_or_empty
+from heat_convergence.common.telemetry import tracing
 from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.job import ObservedState, Verb
 from heat_convergence.convergence.planning.job_steps import JobStep, MissingResourceEffect
@@ -98,12 +99,20 @@ def execute_job(job: Job, lease_held: LeaseCheck, errors: ErrorLog | None = None
 
     RULE 11: whatever a resource type raises fails this resource, never the worker.
     """
-    boundary = ErrorBoundary(BoundaryName.RESOURCE_TYPE, errors or ErrorLog())
-    return boundary.fail_resource(
-        lambda: _execute(job, lease_held),
-        lambda failure: Outcome(job, error=failure),
-        ErrorSubject(job.row.stack_id, job.row.name),
-    )
+    boundary, row = ErrorBoundary(BoundaryName.RESOURCE_TYPE, errors or ErrorLog()), job.row
+    with tracing.span(
+        "job",
+        stack=row.stack_id,
+        resource=row.name,
+        resource_type=row.desired.implementation,
+        action=job.action.value,
+        step=job.step.name,
+    ):
+        return boundary.fail_resource(
+            lambda: _execute(job, lease_held),
+            lambda failure: Outcome(job, error=failure),
+            ErrorSubject(row.stack_id, row.name),
+        )
 
 
 def _execute(job: Job, lease_held: LeaseCheck) -> Outcome:

@@ -15,6 +15,7 @@ from heat_convergence.common.error_boundary import BoundaryName, ErrorBoundary
 from heat_convergence.common.error_log import ErrorLog, ErrorSubject
 from heat_convergence.common.errors import Error, Retry
 from heat_convergence.common.failures import ResourceFailure, ResourceGone
+from heat_convergence.common.telemetry import tracing
 from heat_convergence.common.telemetry.request_contexts import NO_STACK_REQUESTS, StackRequests
 from heat_convergence.convergence.lifecycle.observations import Observation, job_key
 from heat_convergence.convergence.model.action import Action
@@ -102,7 +103,13 @@ class PollGroup:
         result, boundary = PollResult(), _boundary(errors)
         for (_, name), members in sorted(self.polls.items()):
             rows, views = zip(*members, strict=True)
-            with requests.resumed(*{row.stack_id for row in rows}):
+            stacks = sorted({row.stack_id for row in rows})
+            with (
+                requests.resumed(*stacks),
+                tracing.span(
+                    "observation", resource_type=name, resources=len(rows), stack=stacks[0]
+                ),
+            ):
                 looks = _look_at_type(registry.get(name), rows, views, boundary)
             for row in rows:
                 result.add(row, looks[row.id])

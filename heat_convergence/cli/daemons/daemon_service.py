@@ -29,6 +29,7 @@ from heat_convergence.cli.startup.checks import check_configuration
 from heat_convergence.cli.startup.garbage_collection import settle_garbage_collection
 from heat_convergence.cli.startup.required_modules import DAEMON_MODULES
 from heat_convergence.cli.startup.startup_state import StartupProblem, StartupState
+from heat_convergence.cli.tracing.setup import start_tracing, stop_tracing
 from heat_convergence.cli.watchdog import Watchdog, systemd_watchdog
 from heat_convergence.common import errors
 from heat_convergence.resources.registry import IncompleteInstallation
@@ -92,6 +93,7 @@ class DaemonService(ServiceBase):  # type: ignore[misc]  # untyped library
             self._startup.fail(problem)
 
     def _start_worker(self) -> None:
+        start_tracing(self._conf)
         self._components = assemble_components(self._conf, transport_url=self._transport_url)
         self._worker = self._worker_factory(self._components)
         self._worker.start(self._startup)
@@ -106,6 +108,7 @@ class DaemonService(ServiceBase):  # type: ignore[misc]  # untyped library
         if worker is not None:
             worker.stop(timeout_s=self._conf.graceful_shutdown_timeout or 3600)
         self._metrics.stop()
+        stop_tracing()
         components, self._components = self._components, None
         if components is not None:
             components.close()

@@ -80,6 +80,18 @@ DAEMON_MODULES = (
         "[database] connection", "psycopg2", f"{PACKAGE}[postgresql]", _database_driver("psycopg2")
     ),
     RequiredModule("transport_url", "confluent_kafka", f"{PACKAGE}[kafka]", _kafka),
+    RequiredModule(
+        "[tracing] backend = opentelemetry",
+        "opentelemetry",
+        f"{PACKAGE}[otel]",
+        lambda conf: conf.tracing.backend == "opentelemetry",
+    ),
+    RequiredModule(
+        "[tracing] backend = osprofiler",
+        "osprofiler",
+        f"{PACKAGE}[osprofiler]",
+        lambda conf: conf.tracing.backend == "osprofiler",
+    ),
 )
 API_MODULES = (
     RequiredModule(

@@ -17,6 +17,7 @@ from heat_convergence.cli.startup.garbage_collection import settle_garbage_colle
 from heat_convergence.cli.startup.required_modules import API_MODULES, DAEMON_MODULES
 from heat_convergence.cli.startup.startup_state import StartupProblem
 from heat_convergence.cli.startup.token_options import register_token_options
+from heat_convergence.cli.tracing.setup import start_tracing
 
 CONFIG_ENV_VARIABLE = "OS_HEAT_CONVERGENCE_CONFIG"
 
@@ -35,6 +36,7 @@ def load_wsgi_components(prog: str) -> ProcessComponents:
         conf = config.load_config([], prog=prog, files=files or None)
         register_token_options(conf)
         check_configuration(conf, (*DAEMON_MODULES, *API_MODULES))
+        start_tracing(conf)
     except (cfg.Error, StartupProblem) as problem:
         raise SystemExit(f"not started: {problem}") from problem
     components = assemble_components(conf)

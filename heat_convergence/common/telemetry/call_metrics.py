@@ -1,4 +1,4 @@
-"""The time and the outcome of each call to another service, for the daemon's metrics.
+"""The time and the outcome of each call to another service, for the daemon's metrics and traces.
 
 Called by ``clients`` around one request; must not see its content.
 """
@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from heat_convergence.common import metrics
+from heat_convergence.common.telemetry import tracing
 
 NO_RESPONSE = "unreachable"
 
@@ -29,8 +30,10 @@ class TimedCall:
 def timed_call(service: str, method: str) -> Iterator[TimedCall]:
     """Measure the call that the block makes, also when it raises."""
     call, started_s = TimedCall(), time.monotonic()
-    try:
-        yield call
-    finally:
-        labels = (service, method, call.outcome)
-        metrics.CLOUD_CALL_SECONDS.labels(*labels).observe(time.monotonic() - started_s)
+    with tracing.span("service call", service=service, method=method) as span:
+        try:
+            yield call
+        finally:
+            labels = (service, method, call.outcome)
+            metrics.CLOUD_CALL_SECONDS.labels(*labels).observe(time.monotonic() - started_s)
+            span.record("outcome", call.outcome)

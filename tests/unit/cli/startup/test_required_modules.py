@@ -56,6 +56,8 @@ def load(tmp_path: Path) -> LoadConfig:
         ("[database]\nconnection = sqlite:///x\n", []),
         ("[database]\nconnection = not a URL\n", []),
         ("", []),
+        ("[tracing]\nbackend = opentelemetry\n", ["opentelemetry"]),
+        ("[tracing]\nbackend = osprofiler\n", ["osprofiler"]),
         ("[DEFAULT]\ntransport_url = kafka://broker/\n", ["confluent_kafka"]),
         ("[oslo_messaging_notifications]\ntransport_url = kafka://b/\n", ["confluent_kafka"]),
         (MEMCACHED, ["memcache"]),

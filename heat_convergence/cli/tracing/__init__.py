@@ -1,0 +1,1 @@
+"""The tracing libraries that a daemon can load."""
