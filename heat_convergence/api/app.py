@@ -26,6 +26,7 @@ from heat_convergence.api.controllers.resource.resources import ResourcesControl
 from heat_convergence.api.controllers.resource.signals import SignalsController
 from heat_convergence.api.controllers.root import JsonContentTypeHook, ReadRetry, RootController
 from heat_convergence.api.controllers.service.build_info import BuildInfoController
+from heat_convergence.api.controllers.service.quarantine import QuarantineController
 from heat_convergence.api.controllers.service.resource_types import ResourceTypesController
 from heat_convergence.api.controllers.service.templates import TemplatesController
 from heat_convergence.api.controllers.software.software_configs import SoftwareConfigsController
@@ -147,6 +148,7 @@ def _controllers(services: ApiServices, enforcer: PolicyEnforcer) -> dict[str, A
         "outputs": OutputsController(services),
         "previews": PreviewsController(services, enforcer),
         "progress": ProgressController(services),
+        "quarantine": QuarantineController(services),
         "resource_health": ResourceHealthController(services),
         "resource_types": ResourceTypesController(services, enforcer),
         "resources": ResourcesController(services, enforcer),

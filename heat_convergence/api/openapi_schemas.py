@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from heat_convergence.api import openapi_drift, openapi_progress
+from heat_convergence.api import openapi_drift, openapi_progress, openapi_quarantine
 from heat_convergence.api.openapi_fields import ANY as _ANY
 from heat_convergence.api.openapi_fields import COUNT as _COUNT
 from heat_convergence.api.openapi_fields import FLAG as _FLAG
@@ -38,7 +38,7 @@ QUERIES: Mapping[str, Mapping[str, Schema]] = {
     "resource_schema": {"with_description": _TEXT},  # clients send it; it changes nothing
     "generate_template": {"template_type": _TEXT},
     "functions": {"with_condition_func": _FLAG},
-    "delete": {"skip": _list(_TEXT)},
+    "delete": {"skip": _list(_TEXT), "quarantine": _FLAG},
     "show": {"resolve_outputs": _FLAG},
     "preview": {"detail": {"type": "string", "enum": ["plan"]}},
     "preview_update": {"show_nested": _FLAG, "detail": {"type": "string", "enum": ["plan"]}},
@@ -53,6 +53,7 @@ QUERIES: Mapping[str, Mapping[str, Schema]] = {
     },
     **openapi_drift.QUERIES,
     **openapi_progress.QUERIES,
+    **openapi_quarantine.QUERIES,
     "events": {
         "limit": _COUNT,
         "nested_depth": _COUNT,
@@ -303,6 +304,7 @@ RESPONSES: Mapping[str, Schema] = {
     ),
     **openapi_drift.RESPONSES,
     **openapi_progress.RESPONSES,
+    **openapi_quarantine.RESPONSES,
     "update_preview": _object(
         {"plan": _RAW_LIST},
         resource_changes=_object(

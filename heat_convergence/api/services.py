@@ -34,6 +34,8 @@ class ApiOptions(StackOptions):
         max_software_configs_per_tenant: negative for no limit.
         max_software_deployments_per_tenant: negative for no limit.
         observe_on_update: whether every update behaves as if it said ``converge``.
+        quarantine_on_delete: whether deletions quarantine what they cannot delete, where requests
+            do not say.
         public_endpoint: URL that links begin with, without version and project; None for the
             address of each request.
         access_log: whether to log every request at INFO.
@@ -45,6 +47,7 @@ class ApiOptions(StackOptions):
     enable_stack_adopt: bool = False
     enable_stack_abandon: bool = False
     observe_on_update: bool = False
+    quarantine_on_delete: bool = False
     hidden_stack_tags: tuple[str, ...] = ()
     revision: str = "unknown"
     transaction_tries: int = 3

@@ -40,7 +40,7 @@ _REPAIR_COLUMNS = (
 )
 
 
-class _OrchestrationLister(command.Lister):
+class OrchestrationLister(command.Lister):
     """A command that prints a list that the orchestration service returns."""
 
     def get_json(self, path: str, **query: Json) -> Json:
@@ -81,7 +81,7 @@ def _add_status(parser: argparse.ArgumentParser) -> None:
     )
 
 
-class ListStackDrift(_OrchestrationLister):
+class ListStackDrift(OrchestrationLister):
     """List the resources of all stacks of the project that others have changed."""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
@@ -104,7 +104,7 @@ class ListStackDrift(_OrchestrationLister):
             marker = found["resources"][-1]["resource_id"]
 
 
-class ShowStackDrift(_OrchestrationLister):
+class ShowStackDrift(OrchestrationLister):
     """Show the resources of a stack that others have changed, and their properties."""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
@@ -121,7 +121,7 @@ class ShowStackDrift(_OrchestrationLister):
         return _DRIFT_COLUMNS, _rows(iter(found), _DRIFT_COLUMNS)
 
 
-class RepairStack(_OrchestrationLister):
+class RepairStack(OrchestrationLister):
     """Restore what others have changed in a stack."""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:

@@ -158,7 +158,8 @@ def _parser() -> argparse.ArgumentParser:
         choices=sorted(SCENARIO_GENERATORS),
         default="flat",
         help="contents of stacks: trees have nested stacks and breakpoints;"
-        " below: users also send requests about nested stacks",
+        " below: users also send requests about nested stacks; quarantine: deletions fail and"
+        " quarantine",
     )
     parser.add_argument("--store", choices=("memory", "sqlite"), default="memory")
     parser.add_argument(

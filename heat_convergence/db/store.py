@@ -22,6 +22,7 @@ from heat_convergence.convergence.ports.store import Transaction
 from heat_convergence.db.connection.database import Database
 from heat_convergence.db.drift.repair_repository import SqlRepairRepository
 from heat_convergence.db.drift.watch_repository import SqlWatchRepository
+from heat_convergence.db.quarantine_repository import SqlQuarantineRepository
 from heat_convergence.db.repositories.contents import SqlContentRepository
 from heat_convergence.db.repositories.events import SqlEventRepository
 from heat_convergence.db.repositories.goals import SqlGoalRepository
@@ -56,6 +57,7 @@ class SqlTransaction:
         self.graph = SqlGraphRepository(connection)
         self.readiness = SqlReadinessRepository(connection)
         self.events = SqlEventRepository(connection)
+        self.quarantine = SqlQuarantineRepository(connection)
 
 
 class SqlStore:

@@ -81,6 +81,8 @@ stack = Table(
     Column("first_cause", ReasonText, key="first_failure_reason"),
     # Changed to lock the row on a Galera cluster, whose nodes do not see each other's locks.
     Column("lock_turn", BigInteger, nullable=False, server_default="0"),
+    # Whether its deletion quarantines what it cannot delete.
+    Column("quarantines", Boolean, nullable=False, server_default=false()),
     UniqueConstraint("project_id", "live_name"),
     Index("ix_stack_project_id_created_at", "project_id", "created_at"),
     Index("ix_stack_name", "name"),
@@ -138,6 +140,28 @@ snapshot = Table(
     Column("tries", Integer, nullable=False),
     Column("sensitive", Boolean, nullable=False),
     Index("ix_snapshot_stack_id", "stack_id", "id"),
+    **TABLE_OPTIONS,
+)
+
+# Resources that could not be deleted with their stack; each has its row in ``resource``.
+quarantine = Table(
+    "quarantine",
+    metadata,
+    Column("resource_id", ID, primary_key=True),
+    Column("stack_id", ID, nullable=False, index=True),
+    Column("root_id", ID, nullable=False, index=True),
+    Column("project_id", String(64), nullable=False),
+    Column("stack_name", String(255), nullable=False),
+    Column("resource_name", String(255), nullable=False),
+    Column("resource_type", String(255), nullable=False),
+    Column("physical_id", Text),
+    Column("reason", ReasonText, nullable=False),
+    Column("tries", Integer, nullable=False),
+    Column("since", UtcTime, nullable=False),
+    Column("next_at", UtcTime, index=True),
+    Column("taken_until", UtcTime),
+    Column("waits_for", NameList, nullable=False),
+    Index("ix_quarantine_project_id_resource_id", "project_id", "resource_id"),
     **TABLE_OPTIONS,
 )
 

@@ -19,7 +19,8 @@ from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.job import ObservedState, Verb
 from heat_convergence.convergence.planning.job_steps import JobStep, MissingResourceEffect
 from heat_convergence.engine.jobs import Job
-from heat_convergence.engine.step_calls import LeaseCheck, LeaseLost, SnapshotPending, call_step
+from heat_convergence.engine.step_calls import LeaseCheck, LeaseLost, call_step
+from heat_convergence.resources.protocol.removal import SnapshotPending
 from heat_convergence.resources.protocol.verb_values import NeedsReplacement, VerbResult
 
 LOG = logging.getLogger(__name__)

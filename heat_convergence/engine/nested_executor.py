@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import Any
 
 from heat_convergence.common.clock import Clock
 from heat_convergence.common.errors import Error, RequestLimitExceeded
@@ -19,6 +20,7 @@ from heat_convergence.convergence.lifecycle import rollback, traversal
 from heat_convergence.convergence.lifecycle.context import TraversalContext
 from heat_convergence.convergence.lifecycle.dispatch import OutgoingMessage
 from heat_convergence.convergence.lifecycle.nested import detach
+from heat_convergence.convergence.lifecycle.quarantine import failed_deletions
 from heat_convergence.convergence.lifecycle.traversal import Initiator, TraversalRequest
 from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.goal import Goal
@@ -257,7 +259,12 @@ class NestedStackExecutor:
                 and rollback.RETAIN_CONTENTS in job.row.desired.definition
             ):
                 rollback.retain_adopted(tx, tx.resources.lock_by_stack(nested.id))
-            request = TraversalRequest(nested.id, job.action, initiator=Initiator.PARENT)
+            request = TraversalRequest(
+                nested.id,
+                job.action,
+                stack_values=_deletion_values(job),
+                initiator=Initiator.PARENT,
+            )
             return traversal.start_traversal(tx, request, context).outgoing_messages
 
         return VerbResult(ObservedState.BUSY, poll_after_s=None), start
@@ -341,6 +348,13 @@ class NestedStackExecutor:
         with self._store.transaction() as tx:
             yield tx, context
         log.flush()
+
+
+def _deletion_values(job: Job) -> Mapping[str, Any]:
+    """Return the columns of a nested stack that is deleted with its parent's resource."""
+    if job.action is not Action.DELETE or job.stack is None:
+        return {}
+    return {"quarantines": failed_deletions.is_requested(job.stack)}
 
 
 def _is_unchanged(job: Job, prepared: PreparedNestedStack, nested: Stack) -> bool:

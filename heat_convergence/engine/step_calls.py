@@ -17,6 +17,7 @@ from heat_convergence.convergence.model.job import ObservedState, Verb
 from heat_convergence.convergence.planning.job_steps import JobStep
 from heat_convergence.convergence.planning.step_selection import external_id
 from heat_convergence.engine.jobs import Job
+from heat_convergence.resources.protocol.removal import remove_physical
 from heat_convergence.resources.protocol.resource_type import ResourceType
 from heat_convergence.resources.protocol.verb_values import (
     NeedsReplacement,
@@ -25,14 +26,6 @@ from heat_convergence.resources.protocol.verb_values import (
 )
 
 LeaseCheck = Callable[[], bool]
-
-
-class SnapshotPending(Exception):
-    """The snapshot that the deletion waits for is not complete."""
-
-    def __init__(self, result: VerbResult) -> None:
-        super().__init__("not saved yet")
-        self.result = result
 
 
 class LeaseLost(Exception):
@@ -107,12 +100,6 @@ def _no_change(
     return VerbResult(ObservedState.READY)
 
 
-def _abandon(
-    job: Job, resource_type: ResourceType, context: ResourceContext, lease_held: LeaseCheck
-) -> VerbResult:
-    return VerbResult(ObservedState.ABSENT)
-
-
 def _create(
     job: Job, resource_type: ResourceType, context: ResourceContext, lease_held: LeaseCheck
 ) -> VerbResult:
@@ -139,54 +126,16 @@ def _observe(
     return resource_type.observe(context)
 
 
-def _find_and_delete(
+def _remove(
     job: Job, resource_type: ResourceType, context: ResourceContext, lease_held: LeaseCheck
 ) -> VerbResult:
-    found = resource_type.find(context)
-    _require_lease(lease_held)
-    if found is None:
-        return VerbResult(ObservedState.ABSENT)
-    return _delete(job, resource_type, replace(context, physical_id=found), lease_held)
-
-
-def _snapshot_and_delete(
-    job: Job, resource_type: ResourceType, context: ResourceContext, lease_held: LeaseCheck
-) -> VerbResult:
-    _save(resource_type, context)
-    _require_lease(lease_held)
-    return _delete(job, resource_type, context, lease_held)
+    return remove_physical(job.step, resource_type, context, lambda: _require_lease(lease_held))
 
 
 def _resume_first(
     job: Job, resource_type: ResourceType, context: ResourceContext, lease_held: LeaseCheck
 ) -> VerbResult:
     return resource_type.resume(context) or VerbResult(ObservedState.READY)
-
-
-def _save(resource_type: ResourceType, context: ResourceContext) -> None:
-    """Save the resource before its deletion.
-
-    Types without a snapshot were rejected by the validation of the template.
-
-    Raises:
-        SnapshotPending: the snapshot is not complete.
-    """
-    result = resource_type.snapshot(context) if resource_type.allows_snapshot_on_delete else None
-    if result is not None and result.observed is ObservedState.BUSY:
-        raise SnapshotPending(result)
-    if result is not None and result.observed is not ObservedState.READY:
-        raise ResourceFailure(result.reason or "it could not be saved")
-
-
-def _delete(
-    job: Job, resource_type: ResourceType, context: ResourceContext, lease_held: LeaseCheck
-) -> VerbResult:
-    result = resource_type.delete(context)
-    # Whatever its health is, a resource that exists is not deleted yet.
-    observed = ObservedState.BUSY if result.observed is ObservedState.READY else result.observed
-    return replace(
-        result, observed=observed, physical_id=result.physical_id or context.physical_id
-    )
 
 
 def _with_drift(job: Job, resource_type: ResourceType, context: ResourceContext) -> Job:
@@ -298,10 +247,10 @@ STEP_CALLS: Mapping[JobStep, StepCall] = {
     JobStep.REPLACE: _replace,
     JobStep.REJECT: _reject,
     JobStep.OBSERVE: _observe,
-    JobStep.DELETE: _delete,
-    JobStep.SNAPSHOT_AND_DELETE: _snapshot_and_delete,
-    JobStep.FIND_AND_DELETE: _find_and_delete,
-    JobStep.ABANDON_PHYSICAL: _abandon,
+    JobStep.DELETE: _remove,
+    JobStep.SNAPSHOT_AND_DELETE: _remove,
+    JobStep.FIND_AND_DELETE: _remove,
+    JobStep.ABANDON_PHYSICAL: _remove,
     JobStep.RESUME_FIRST: _resume_first,
     JobStep.VERB: _verb,
     JobStep.ADOPT: _adopt,

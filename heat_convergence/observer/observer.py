@@ -28,6 +28,7 @@ from heat_convergence.observer.polling import (
     observed_dependencies,
     plan_polls,
 )
+from heat_convergence.observer.quarantine_retries import QuarantineRetries
 from heat_convergence.observer.resuming_bus import ResumingBus
 from heat_convergence.observer.snapshot_cleanup import SnapshotCleanup
 from heat_convergence.observer.stack_boundary import StackBoundary
@@ -89,12 +90,21 @@ class Observer:
             boundary=self._boundary,
             errors=services.errors,
         )
+        self._quarantine = QuarantineRetries(
+            services=services,
+            bus=bus,
+            cloud_of=evaluation.cloud_of,
+            polls=self._polls,
+            request_round=request_tick,
+            boundary=self._boundary,
+        )
         self._sweep = Sweep(
             sweeps=services.store.sweeps,
             settings=services.settings,
             stacks=self._stacks,
             lost_jobs=LostJobs(services.store, bus, services.settings),
             snapshot_cleanup=self._snapshot_cleanup,
+            quarantine=self._quarantine,
         )
         self._results: deque[PollResult] = deque()
         self._waiting: PollGroups = {}
@@ -151,7 +161,8 @@ class Observer:
         """Process the observations that have ended."""
         if self._results:
             self._boundary.search(self._process_results)
-        self._boundary.search(partial(self._snapshot_cleanup.record_results, self._clock()))
+        for cleanup in (self._snapshot_cleanup, self._quarantine):
+            self._boundary.search(partial(cleanup.record_results, self._clock()))
 
     def expect_lost_messages(self) -> None:
         """Make the next ticks poll what is due until messages of now would be repeated.

@@ -20,6 +20,7 @@ from heat_convergence.convergence.lifecycle.sweeps import (
 from heat_convergence.convergence.ports.settings import ConvergenceSettings
 from heat_convergence.convergence.ports.store import SweepRepository
 from heat_convergence.observer.lost_jobs import LostJobs
+from heat_convergence.observer.quarantine_retries import QuarantineRetries
 from heat_convergence.observer.snapshot_cleanup import SnapshotCleanup
 from heat_convergence.observer.stack_transactions import StackTransactions
 
@@ -37,6 +38,7 @@ class Sweep:
     stacks: StackTransactions
     lost_jobs: LostJobs
     snapshot_cleanup: SnapshotCleanup
+    quarantine: QuarantineRetries
 
     def run(self, now: datetime) -> None:
         """Search for everything that is overdue.
@@ -52,6 +54,7 @@ class Sweep:
             partial(self._cancel_nested_stacks, limit),
             partial(self._resume_stalled_stacks, late, limit),
             partial(self.snapshot_cleanup.delete_due, now),
+            partial(self.quarantine.retry_due, now),
             partial(self._dispatch_projects, late, limit),
         ):
             self.stacks.boundary.search(search)

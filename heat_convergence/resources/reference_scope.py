@@ -62,12 +62,14 @@ PATHS: Mapping[str, Reach] = {
     "config_id": Reach.CONFIG,
     "deployment_id": Reach.DEPLOYMENT,
     "server_id": Reach.SERVER,
+    "quarantined_id": Reach.IN_PROJECT,
 }
 """Placeholder in the path of a route → what may be reached by it."""
 
 QUERIES: Mapping[str, Mapping[str, Reach]] = {
     "resources": {"id": Reach.SELECTION, "physical_resource_id": Reach.SELECTION},
     "drift": {"marker": Reach.SELECTION},
+    "quarantine": {"marker": Reach.SELECTION},
     "events": {"marker": Reach.SELECTION},
     "software_configs": {"marker": Reach.SELECTION, "global_tenant": Reach.PROJECT},
     "software_deployments": {"server_id": Reach.SELECTION},

@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from heat_convergence.api.routes.quarantine import QUARANTINE_ROUTES
 from heat_convergence.api.routes.resources import RESOURCE_ROUTES
 from heat_convergence.api.routes.route import Route
 from heat_convergence.api.routes.service import BUILD_AND_SERVICE_ROUTES, TEMPLATE_AND_TYPE_ROUTES
@@ -31,6 +32,7 @@ ROUTES: tuple[Route, ...] = (
     *STACK_PART_ROUTES,
     *RESOURCE_ROUTES,
     *SOFTWARE_ROUTES,
+    *QUARANTINE_ROUTES,
     *BUILD_AND_SERVICE_ROUTES,
 )
 

@@ -17,6 +17,7 @@ from heat_convergence.convergence.drift.policy import OperatorPolicies
 from heat_convergence.convergence.drift.repair_budget import RepairLimits
 from heat_convergence.convergence.drift.settings import DriftSettings, MassLossLimits
 from heat_convergence.convergence.ports.settings import ConvergenceSettings
+from heat_convergence.convergence.quarantine.entry import QuarantineSettings
 from heat_convergence.sandbox.expression_sandbox import SandboxSettings
 from heat_convergence.stacks.services import StackOptions
 from heat_convergence.template.environment.drift_policies import DriftPolicy
@@ -46,6 +47,9 @@ def convergence_settings(conf: cfg.ConfigOpts) -> ConvergenceSettings:
         watch_interval_s=conf.drift.interval if conf.drift.enabled else 0.0,
         watch_interval_max_s=max(conf.drift.interval, conf.drift.interval_max),
         drift=drift_settings(conf),
+        quarantine=QuarantineSettings(
+            conf.quarantine.interval, max(conf.quarantine.interval, conf.quarantine.interval_max)
+        ),
     )
 
 
@@ -102,6 +106,7 @@ def api_options(conf: cfg.ConfigOpts) -> ApiOptions:
         enable_stack_adopt=conf.enable_stack_adopt,
         enable_stack_abandon=conf.enable_stack_abandon,
         observe_on_update=conf.observe_on_update,
+        quarantine_on_delete=conf.quarantine.on_delete,
         hidden_stack_tags=tuple(conf.hidden_stack_tags),
         revision=conf.revision.heat_revision,
         access_log=conf.heat_api.access_log,

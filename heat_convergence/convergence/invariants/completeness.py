@@ -29,6 +29,8 @@ def rule_7(step: Transition) -> ViolationMessages:
     # SUSPEND, RESUME and CHECK leave unfinished work of an earlier update to the next one.
     verb = stack.action in _VERB_ACTIONS
     for row in step.after.resources:
+        if row.id in step.after.quarantined:
+            continue  # listed where the user sees it
         if row.job.verb is not None and not (verb and row.job.state is JobState.CANCELLED):
             yield f"stack {stack.name} is COMPLETE and {describe(row)} has a job"
         if row.desired.state is DesiredState.ABSENT and not verb:
@@ -79,7 +81,7 @@ def _differences(
             yield f"{describe(row)} is not ready"
     known = {row.physical.id for row in rows.values()}
     for actual in step.existing_resources:
-        if actual.id not in known:
+        if actual.id not in known and actual.resource_id not in step.after.quarantined:
             yield f"{actual.id} is left over"
 
 

@@ -17,7 +17,8 @@ from heat_convergence.convergence.model.resource_columns import with_columns, wi
 
 def rule_3(step: Transition) -> ViolationMessages:
     """RULE 3: one worker at a time acts on a resource; a late one writes nothing."""
-    if step.call is not None:
+    # An entry of the quarantine is taken by one observer at a time, without a lease.
+    if step.call is not None and step.call.resource_id not in step.after.quarantined:
         held = step.after.by_id.get(step.call.resource_id)
         if held is None or held.lease.token != step.call.lease_token:
             yield f"{step.call.action} of {step.call.resource_id} is called without a lease"

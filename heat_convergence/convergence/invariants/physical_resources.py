@@ -43,7 +43,8 @@ def rule_5(step: Transition) -> ViolationMessages:
         row is not None and row.desired.state is DesiredState.PRESENT
     ):
         yield f"{describe(row)} is desired and is being deleted"
-    if row is not None and call.version == row.job.version and _retained(row):
+    quarantined = call.resource_id in step.after.quarantined
+    if row is not None and (quarantined or call.version == row.job.version) and _retained(row):
         yield f"{describe(row)} is to be retained and is being deleted"
     for user in step.existing_resources:
         if call.physical_id in user.used_ids and user.resource_id in step.after.by_id:
@@ -69,6 +70,8 @@ def _orphans(step: Transition) -> ViolationMessages:
         row = rows.get(actual.resource_id)
         if row is None:
             yield f"{actual.id} exists and no row knows it"
+        elif step.after.stack.deleted_at is not None and row.id not in step.after.quarantined:
+            yield f"{actual.id} outlasts its stack and is not in quarantine"
         elif row.physical.id not in (None, actual.id):
             yield f"{actual.id} was created for {describe(row)}, which has {row.physical.id}"
         elif (

@@ -51,7 +51,8 @@ def rule_9(step: Transition) -> ViolationMessages:
     if stack.first_failure_reason is None:
         for row in step.after.resources:
             deferred = stack.action in _VERB_ACTIONS and row.desired.state is DesiredState.ABSENT
-            if row.job.state is JobState.CANCELLED and not deferred:
+            left = deferred or row.id in step.after.quarantined
+            if row.job.state is JobState.CANCELLED and not left:
                 yield f"{describe(row)} is cancelled in a stack that goes on"
     if _has_cycle(step.after.edges):
         yield f"the graph of stack {stack.name} has a cycle"

@@ -43,7 +43,8 @@ def _contradicting_readiness(state: StackState) -> ViolationMessages:
         if ready[edge.resource_id] != edge.observed_ready:
             yield f"resource {edge.resource_id} is both ready and not"
     for row in state.resources:
-        if row.id in ready and ready[row.id] != (row.job.verb is None):
+        done = row.job.verb is None or row.id in state.quarantined
+        if row.id in ready and ready[row.id] != done:
             yield f"{describe(row)} has job {row.job.verb} and is marked ready={ready[row.id]}"
         if (
             row.job.verb is not None

@@ -55,11 +55,16 @@ class ActualResource:
 
 @dataclass(frozen=True)
 class StackState:
-    """The stored rows of one stack; ``edges`` are those of its version."""
+    """The stored rows of one stack; ``edges`` are those of its version.
+
+    Attributes:
+        quarantined: ids of the resources that are in quarantine.
+    """
 
     stack: Stack
     resources: tuple[Resource, ...]
     edges: tuple[Edge, ...]
+    quarantined: frozenset[str] = frozenset()
 
     @cached_property
     def by_id(self) -> dict[str, Resource]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 from heat_convergence.convergence.lifecycle.context import TraversalContext
@@ -38,7 +39,7 @@ def complete_traversal(
     reason = f"Stack {stack.action} completed successfully"
     values: dict[str, Any] = {}
     if stack.action is Action.DELETE:
-        tx.resources.delete_by_stack(stack.id)
+        reason += _leave_quarantined(tx, stack, context)
         tx.snapshots.schedule_deletion(stack.id, context.now)
         tx.goals.delete_except(stack.id, (stack.goal_id,))
         values["deleted_at"] = context.now
@@ -51,6 +52,21 @@ def complete_traversal(
             tx.goals.delete_except(stack.id, (stack.goal_id,))
     completed = replace(stack, status=Status.COMPLETE, status_reason=reason)
     return _end(tx, stack, completed, context, values)
+
+
+def _leave_quarantined(tx: Transaction, stack: Stack, context: TraversalContext) -> str:
+    """Delete the rows of a deleted stack, apart from those in quarantine.
+
+    Returns:
+        What the reason says of those that are left (RULE 7).
+    """
+    kept = tx.quarantine.list_ids(stack.id) if stack.quarantines else frozenset()
+    tx.resources.delete_by_stack(stack.id, kept)
+    if not kept:
+        return ""
+    pause = timedelta(seconds=context.settings.quarantine.pause_after(0))
+    tx.quarantine.activate(stack.id, context.now + pause)
+    return f"; resources in quarantine: {len(kept)}"
 
 
 def _unsupported_check_note(tx: Transaction, stack: Stack) -> str:

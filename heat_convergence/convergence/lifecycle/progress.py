@@ -28,6 +28,7 @@ from heat_convergence.convergence.lifecycle.observations import (
     classify_rows,
     job_key,
 )
+from heat_convergence.convergence.lifecycle.quarantine import failed_deletions
 from heat_convergence.convergence.model import job_transitions
 from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.job import JobState, ObservedState
@@ -184,7 +185,11 @@ def _advance(
 ) -> ProgressResult:
     """Let a traversal in progress go on after its rows were classified."""
     rows = retries.schedule_retries(tx, stack, rows, observations, context)
+    rows, observations = failed_deletions.fail_unfinished_nested(tx, stack, rows, observations)
     cause = _fail(tx, stack, rows.failed, observations, context)
+    quarantined = failed_deletions.quarantine_failed(tx, stack, rows.failed, observations, context)
+    if quarantined:
+        cause = stack.first_failure_reason
     failures = retries.failure_reasons(rows.replaced, observations)
     replacement.replace_resources(tx, stack, rows.replaced, failures, context)
     if rows.replaced:
@@ -208,7 +213,7 @@ def _advance(
     if cause is not None:
         ended = _record_failed_check(tx, stack, cause, context)
         return replace(result, outgoing_messages=(*messages, *ended))
-    at_rest = done and not leaves and not result.own_job_ids
+    at_rest = (done or quarantined) and not leaves and not result.own_job_ids
     if at_rest and not tx.readiness.has_unready(stack.id, stack.version):
         last = completion.complete_traversal(tx, stack, context)
         return replace(result, outgoing_messages=(*messages, *last))

@@ -127,9 +127,21 @@ def take_snapshot(
 
 
 def delete_stack(
-    tx: Transaction, stack_id: str, retained_names: Collection[str], context: TraversalContext
+    tx: Transaction,
+    stack_id: str,
+    retained_names: Collection[str],
+    context: TraversalContext,
+    *,
+    quarantines: bool = False,
 ) -> StartedTraversal:
     """Start the deletion of the stack, apart from resources that the user retains.
+
+    Args:
+        tx: the transaction.
+        stack_id: the stack.
+        retained_names: the names of those resources.
+        context: the time, the ids and the settings.
+        quarantines: whether what cannot be deleted goes into quarantine.
 
     Raises:
         ResourceNotFound: the stack has no resource of a retained name.
@@ -142,7 +154,9 @@ def delete_stack(
         for name in sorted({*retained_names} - {row.name for row in retained}):
             raise errors.ResourceNotFound(name, stack.name)
         rollback.retain(tx, retained)
-    return traversal.start_traversal(tx, TraversalRequest(stack_id, Action.DELETE), context)
+    values = {"quarantines": quarantines}
+    request = TraversalRequest(stack_id, Action.DELETE, stack_values=values)
+    return traversal.start_traversal(tx, request, context)
 
 
 def abandon_stack(

@@ -6,12 +6,19 @@ stack itself.  Each takes the stack's lock and checks again whether there is any
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from heat_convergence.common.failures import InternalError
 from heat_convergence.convergence.lifecycle import breakpoints, completion, dispatch
 from heat_convergence.convergence.lifecycle.context import TraversalContext
 from heat_convergence.convergence.lifecycle.nested import parent_notification
+from heat_convergence.convergence.lifecycle.observations import Observation
 from heat_convergence.convergence.lifecycle.progress import ProgressResult, stop_after_failure
-from heat_convergence.convergence.model.action import Status
+from heat_convergence.convergence.lifecycle.quarantine import failed_deletions
+from heat_convergence.convergence.model import job_transitions
+from heat_convergence.convergence.model.action import Action, Status
+from heat_convergence.convergence.model.job import COUNTED_IN_FLIGHT, JobState, ObservedState
+from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.ports.store import Transaction
 
 
@@ -28,8 +35,50 @@ def handle_timeout(tx: Transaction, stack_id: str, context: TraversalContext) ->
         return ProgressResult(None)
     if stack.first_failure_reason is None and completion.should_roll_back(stack):
         return ProgressResult(stack, rollback_reason=completion.TIMED_OUT)
+    if failed_deletions.is_requested(stack) and stack.first_failure_reason is None:
+        progress = _quarantine_overdue(tx, stack, context)
+        if progress is not None:
+            return progress
     reason = stack.first_failure_reason or completion.TIMED_OUT
     return ProgressResult(stack, completion.fail_traversal(tx, stack, reason, context))
+
+
+def _quarantine_overdue(
+    tx: Transaction, stack: Stack, context: TraversalContext
+) -> ProgressResult | None:
+    """Quarantine what an overdue deletion waits for, and go on with the rest for a while.
+
+    A resource that a worker acts on, and one that waits for its nested stack, which has a
+    deadline of its own, are left to the next deadline.
+
+    Returns:
+        None if the stack waits at a breakpoint, or does not go on without the resources.
+    """
+    rows = tx.jobs.lock_by_stack(stack.id)
+    if any(row.job.state is JobState.AT_BREAKPOINT for row in rows):
+        return None
+    stuck = [
+        row
+        for row in rows
+        if row.job.state in COUNTED_IN_FLIGHT
+        and not row.awaits_nested_stack
+        and not row.lease.is_active(context.now)
+    ]
+    reason = f"{Action.DELETE} aborted ({completion.TIMED_OUT})"
+    observations = {row.id: Observation(ObservedState.FAILED, reason) for row in stuck}
+    ids = sorted(observations)
+    tx.jobs.apply(ids, job_transitions.cancel(), status=Status.FAILED, status_reason=reason)
+    tx.jobs.apply(ids, job_transitions.drop_lease())  # RULE 3: a late worker matches no row
+    tx.events.insert(
+        [context.resource_event(row, Action.DELETE, Status.FAILED, reason) for row in stuck]
+    )
+    if stuck and not failed_deletions.quarantine_failed(tx, stack, stuck, observations, context):
+        return None
+    if not tx.readiness.has_unready(stack.id, stack.version):
+        return ProgressResult(stack, completion.complete_traversal(tx, stack, context))
+    deadline = context.now + timedelta(seconds=context.settings.error_wait_s)
+    tx.stacks.update(stack.id, deadline_at=deadline)
+    return ProgressResult(stack, dispatch.dispatch_next(tx, stack, context))
 
 
 def fail_overdue_stack(

@@ -147,6 +147,8 @@ def start_traversal(
         goal = replace(request.goal, version=stack.version)
         _store_goal(tx, goal, request.desired_resources)
         stack = replace(stack, goal_id=goal.id, complete_goal_id=_rollback_goal(before, action))
+    if before.quarantines:  # the new traversal tries to delete them itself
+        tx.quarantine.delete_by_stack(stack.id)
     rows = tx.resources.lock_by_stack(stack.id)
     plan = _plan(tx, stack, rows, request, context)
     _save_stack(tx, stack, request.stack_values)

@@ -36,6 +36,7 @@ class Stack:
     tags: tuple[str, ...] = ()
     started_at: datetime | None = None  # start of the newest traversal
     first_failure_reason: str | None = None  # set while other jobs still run
+    quarantines: bool = False  # its deletion quarantines what it cannot delete
 
     @property
     def in_progress(self) -> bool:

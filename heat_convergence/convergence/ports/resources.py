@@ -63,8 +63,8 @@ class ResourceRepository(Protocol):
     def delete_absent(self, stack_id: str) -> None:
         """Delete the stack's rows that are desired absent and have no job, with their edges."""
 
-    def delete_by_stack(self, stack_id: str) -> None:
-        """Delete all resources, edges and physical dependencies of the stack."""
+    def delete_by_stack(self, stack_id: str, kept: Collection[str] = ()) -> None:
+        """Delete the stack's edges, physical dependencies and resources, apart from ``kept``."""
 
     def any_status_reason_startswith(self, stack_id: str, action: Action, beginning: str) -> bool:
         """Return whether a present resource has such a status reason in that action."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from heat_convergence.convergence.drift.settings import DriftSettings
+from heat_convergence.convergence.quarantine.entry import QuarantineSettings
 
 _MAX_DOUBLINGS = 60  # more would exceed what a float can hold
 
@@ -35,6 +36,7 @@ class ConvergenceSettings:
     watch_interval_max_s: float = 60.0  # of a group in which nothing changes
     watch_groups_limit: int = 100  # groups whose reads start together
     drift: DriftSettings = field(default_factory=DriftSettings)
+    quarantine: QuarantineSettings = field(default_factory=QuarantineSettings)
 
     def backoff_s(self, tries: int, requested_s: float | None = None) -> float:
         """Return how long to wait before the next try.

@@ -34,6 +34,7 @@ class StackColumns(TypedDict, total=False):
     tags: tuple[str, ...]
     started_at: datetime | None
     first_failure_reason: str | None
+    quarantines: bool
 
 
 class StackRepository(Protocol):

@@ -31,6 +31,7 @@ from heat_convergence.convergence.ports.resources import ResourceRepository
 from heat_convergence.convergence.ports.snapshots import SnapshotRepository
 from heat_convergence.convergence.ports.stacks import StackRepository
 from heat_convergence.convergence.ports.tree import TreeRepository
+from heat_convergence.convergence.quarantine.repository import QuarantineRepository
 
 
 class Transaction(Protocol):
@@ -88,6 +89,10 @@ class Transaction(Protocol):
     @property
     def events(self) -> EventRepository:
         """Events."""
+
+    @property
+    def quarantine(self) -> QuarantineRepository:
+        """Resources that could not be deleted with their stacks."""
 
 
 class SweepRepository(Protocol):

@@ -20,11 +20,12 @@ from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.db.maintenance.inconsistency import Inconsistency
 from heat_convergence.db.maintenance.unreadable_rows import find_unreadable_rows
+from heat_convergence.db.quarantine_repository import SqlQuarantineRepository
 from heat_convergence.db.reads import stacks
 from heat_convergence.db.repositories.graph import SqlGraphRepository
 from heat_convergence.db.repositories.resources import SqlResourceRepository
 from heat_convergence.db.statements import contents, value_dedup
-from heat_convergence.db.tables import content, goal, resource, resource_graph, stack
+from heat_convergence.db.tables import content, goal, quarantine, resource, resource_graph, stack
 from heat_convergence.db.tables import snapshot as saved
 
 _UPDATE = "openstack stack update with its template (not --existing)"
@@ -60,7 +61,8 @@ def load_stack_state(conn: Connection, stack_id: str) -> StackState | None:
     edges = SqlGraphRepository(conn).get_edges_at(
         stack_id, found.version, [row.id for row in rows]
     )
-    return StackState(found, tuple(rows), tuple(edges))
+    quarantined = SqlQuarantineRepository(conn).list_ids(stack_id)
+    return StackState(found, tuple(rows), tuple(edges), quarantined)
 
 
 def list_live_stacks(conn: Connection, after: str, limit: int) -> list[str]:
@@ -207,7 +209,8 @@ def _resources_of_deleted(conn: Connection) -> Iterator[Inconsistency]:
     query = (
         sa.select(stack.c.id, sa.func.count().label("number"))
         .join(resource, resource.c.stack_id == stack.c.id)
-        .where(stack.c.deleted_at.is_not(None))
+        .outerjoin(quarantine, quarantine.c.resource_id == resource.c.id)
+        .where(stack.c.deleted_at.is_not(None), quarantine.c.resource_id.is_(None))
         .group_by(stack.c.id)
         .order_by(stack.c.id)
     )

@@ -27,6 +27,7 @@ from heat_convergence.db.tables import (
     goal,
     observation,
     physical_dependency,
+    quarantine,
     resource,
     resource_graph,
     service,
@@ -49,6 +50,7 @@ _OF_A_STACK = (
     observation,
     stack_drift,
     drift_repair,
+    quarantine,
     resource,
 )
 _CHUNK = 500
@@ -60,10 +62,13 @@ def find_deleted_stacks(
 ) -> list[str]:
     """Return ids of stacks deleted before that time, the oldest first.
 
-    Stacks whose snapshots are still being deleted in the cloud are left out.
+    Stacks whose snapshots are still being deleted in the cloud are left out, and trees that have
+    resources in quarantine.
     """
     saved = sa.exists().where(snapshot.c.stack_id == stack.c.id, snapshot.c.delete_at.is_not(None))
-    query = sa.select(stack.c.id).where(stack.c.deleted_at <= before, ~saved)
+    root_id = sa.func.coalesce(stack.c.root_id, stack.c.id)
+    quarantined = sa.exists().where(quarantine.c.root_id == root_id)
+    query = sa.select(stack.c.id).where(stack.c.deleted_at <= before, ~saved, ~quarantined)
     if project_id is not None:
         query = query.where(stack.c.project_id == project_id)
     with database.read() as conn:

@@ -125,10 +125,14 @@ class SqlResourceRepository(SqlRepository, ResourceRepository):
             )
             self.delete(some)
 
-    def delete_by_stack(self, stack_id: str) -> None:
-        """Delete all resources, edges and physical dependencies of the stack."""
-        for table in (resource_graph, physical_dependency, resource):
+    def delete_by_stack(self, stack_id: str, kept: Collection[str] = ()) -> None:
+        """Delete the stack's edges, physical dependencies and resources, apart from ``kept``."""
+        for table in (resource_graph, physical_dependency):
             self._connection.execute(safe_delete(table).where(table.c.stack_id == stack_id))
+        of_stack = safe_delete(resource).where(resource.c.stack_id == stack_id)
+        if kept:
+            of_stack = of_stack.where(resource.c.id.not_in(sorted(kept)))
+        self._connection.execute(of_stack)
 
     def any_status_reason_startswith(self, stack_id: str, action: Action, beginning: str) -> bool:
         """Return whether a present resource has such a status reason in that action."""

@@ -17,7 +17,7 @@ from sqlalchemy.engine import Connection
 from heat_convergence.common.stored_values import require_readable
 from heat_convergence.db.encryption.column_encryption import SensitiveValue
 from heat_convergence.db.statements.readable_rows import check_row, read_each
-from heat_convergence.db.tables import snapshot, stack, stack_credential
+from heat_convergence.db.tables import quarantine, snapshot, stack, stack_credential
 
 t = stack_credential
 _COLUMNS = (t.c.stack_id, t.c.body)
@@ -81,11 +81,13 @@ def list_orphaned(
         limit: the largest number.
     """
     saved = sa.exists().where(snapshot.c.stack_id == stack.c.id, snapshot.c.delete_at.is_not(None))
+    quarantined = sa.exists().where(quarantine.c.root_id == stack.c.id)
+    used = sa.or_(saved, quarantined)
     never = sa.and_(stack.c.id.is_(None), t.c.created_at < before)
     statement = (
         sa.select(*_COLUMNS)
         .outerjoin(stack, stack.c.id == t.c.stack_id)
-        .where(sa.or_(sa.and_(stack.c.deleted_at.is_not(None), ~saved), never))
+        .where(sa.or_(sa.and_(stack.c.deleted_at.is_not(None), ~used), never))
         .order_by(t.c.stack_id)
         .limit(limit)
     )

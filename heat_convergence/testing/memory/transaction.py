@@ -15,6 +15,7 @@ from heat_convergence.testing.memory.goals import MemoryContentRepository, Memor
 from heat_convergence.testing.memory.graph import MemoryGraphRepository
 from heat_convergence.testing.memory.jobs import MemoryJobRepository
 from heat_convergence.testing.memory.leases import MemoryLeaseRepository
+from heat_convergence.testing.memory.quarantine.repository import MemoryQuarantineRepository
 from heat_convergence.testing.memory.readiness import MemoryReadinessRepository
 from heat_convergence.testing.memory.resources import (
     MemoryIncarnationRepository,
@@ -43,6 +44,7 @@ class MemoryTransaction:
         self.graph = MemoryGraphRepository(tables)
         self.readiness = MemoryReadinessRepository(tables)
         self.events = MemoryEventRepository(tables)
+        self.quarantine = MemoryQuarantineRepository(tables)
 
 
 class MemorySession:

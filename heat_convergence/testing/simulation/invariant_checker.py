@@ -92,10 +92,14 @@ class InvariantChecker:
     def on_commit(self, work: TaskClaims | None) -> None:
         """Check the stacks changed by a transaction of the task, if a task made it."""
         changed = self._reader.changed_stacks()
+        for row_id in self._users.dismissed_ids:
+            self._cloud.release_object(row_id)
         for _stack_id, after in changed:
             self._note_adopted(after)
         for stack_id, after in changed:
             before = self.stack_states.get(stack_id)
+            known = frozenset() if before is None else before.quarantined
+            self._occurrences["quarantined"] += len(after.quarantined - known)
             self.stack_states[stack_id] = after
             self.in_progress[stack_id] = after.stack.in_progress
             if before is not None and work is not None:

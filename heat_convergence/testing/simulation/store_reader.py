@@ -26,6 +26,9 @@ _EDGES = (
 )
 
 
+_QUARANTINED = "SELECT resource_id FROM quarantine WHERE stack_id = ?"
+
+
 class StoreReader(Protocol):
     """A source of changed stacks."""
 
@@ -54,6 +57,7 @@ class MemoryStoreReader:
             *(row.id for row in self._written_rows("stacks")),
             *(row.stack_id for row in self._written_rows("resources")),
             *(row.stack_id for row in self._written_rows("graph")),
+            *(row.stack_id for row in self._written_rows("quarantine")),
         }
         found = []
         for stack in tables.stacks.values() if written else ():
@@ -84,7 +88,10 @@ def _state_from_tables(tables: MemoryTables, stack: Stack) -> StackState:
         for row in tables.graph.values()
         if row.stack_id == stack.id and row.version == stack.version
     ]
-    return _stack_state(stack, rows, edges)
+    quarantined = frozenset(
+        each.resource_id for each in tables.quarantine.values() if each.stack_id == stack.id
+    )
+    return _stack_state(stack, rows, edges, quarantined)
 
 
 class SqliteStoreReader:
@@ -105,6 +112,7 @@ class SqliteStoreReader:
         self._rows: dict[str, Resource] = {}
         self._edges: dict[str, list[Edge]] = {}
         self._ids: dict[str, list[str]] = {}
+        self._quarantined: dict[str, frozenset[str]] = {}
 
     def changed_stacks(self) -> list[tuple[str, StackState]]:
         """Return the id and state of each stack changed since the last call."""
@@ -117,7 +125,10 @@ class SqliteStoreReader:
             if ids is not None:
                 rows = [self._rows[row_id] for row_id in ids]
                 stack = self._stacks[stack_id]
-                found.append((stack_id, _stack_state(stack, rows, self._edges[stack_id])))
+                state = _stack_state(
+                    stack, rows, self._edges[stack_id], self._quarantined[stack_id]
+                )
+                found.append((stack_id, state))
         return found
 
     def _refresh(self, stack_id: str, fresh: bool) -> list[str] | None:
@@ -137,7 +148,12 @@ class SqliteStoreReader:
             for resource_id, needed_by, ready in self._driver.execute(_EDGES, (stack_id, version))
         ]
         ids = [row_id for row_id, _is_new in rows]
+        quarantined = frozenset(
+            row_id for (row_id,) in self._driver.execute(_QUARANTINED, (stack_id,))
+        )
         same = not fresh and not changed and self._edges.get(stack_id) == edges
+        same = same and self._quarantined.get(stack_id) == quarantined
+        self._quarantined[stack_id] = quarantined
         if same and self._ids.get(stack_id) == ids:
             return None
         self._edges[stack_id], self._ids[stack_id] = edges, ids
@@ -154,8 +170,10 @@ class SqliteStoreReader:
         return found
 
 
-def _stack_state(stack: Stack, rows: Iterable[Resource], edges: Iterable[Edge]) -> StackState:
+def _stack_state(
+    stack: Stack, rows: Iterable[Resource], edges: Iterable[Edge], quarantined: frozenset[str]
+) -> StackState:
     def order(edge: Edge) -> tuple[str, str]:
         return edge.resource_id, edge.needed_by or ""
 
-    return StackState(stack, tuple(rows), tuple(sorted(edges, key=order)))
+    return StackState(stack, tuple(rows), tuple(sorted(edges, key=order)), quarantined)

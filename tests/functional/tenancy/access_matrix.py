@@ -109,7 +109,7 @@ def objects_of(route: Route) -> tuple[str, ...]:
         return OBJECTS_IN_BODY[route.handler]
     if names & {"stack_id", "stack_name", "arn"}:
         return (*STACK_OBJECTS, "foreign_part") if names & PART_IDS else STACK_OBJECTS
-    if names & SOFTWARE_IDS:
+    if names & (SOFTWARE_IDS | {"quarantined_id"}):
         return ("own", "foreign")
     return ("-",)
 

@@ -20,6 +20,7 @@ from heat_convergence.api.app import build_app
 from heat_convergence.api.context import AuthStrategy, StackUserDomain
 from heat_convergence.api.services import ApiOptions
 from heat_convergence.convergence.model.job import ObservedState
+from heat_convergence.convergence.quarantine.entry import QuarantineEntry
 from heat_convergence.db.reads import resources
 from heat_convergence.db.statements import software
 from heat_convergence.db.statements.software import SoftwareDeploymentRow
@@ -210,8 +211,10 @@ class TwoTenants:
         (nested,) = [link["href"] for link in links if link["rel"] == "nested"]
         nested_name, nested_id = nested.split("/")[-2:]
         software_names = self._create_software(tenant)
+        quarantined_id = self._quarantine(tenant, made["id"])
+        own = {**self._stack_names(tenant, name, made["id"]), **software_names}
         return {
-            "own": {**self._stack_names(tenant, name, made["id"]), **software_names},
+            "own": {**own, "quarantined_id": quarantined_id},
             "nested": self._stack_names(tenant, nested_name, nested_id),
         }
 
@@ -228,6 +231,26 @@ class TwoTenants:
     def _resource_id(self, stack_id: str) -> str:
         with self.service.database.read() as conn:
             return next(r.id for r in resources.list_by_stacks(conn, [stack_id]) if r.name == "r")
+
+    def _quarantine(self, tenant: str, stack_id: str) -> str:
+        """Quarantine a resource as an observer does."""
+        now = self.service.clock()
+        entry = QuarantineEntry(
+            resource_id=f"quarantined-{'qp'.index(tenant)}",  # that of q comes first
+            stack_id=stack_id,
+            root_id=stack_id,
+            project_id=tenant,
+            stack_name="gone",
+            resource_name="a",
+            resource_type="Test::Agent",
+            physical_id=f"server-{tenant}",
+            reason="it is in use",
+            since=now,
+            next_at=now,
+        )
+        with self.service.services.store.transaction() as tx:
+            tx.quarantine.add([entry])
+        return entry.resource_id
 
     def _create_software(self, tenant: str) -> dict[str, str]:
         config = self._member(tenant, "POST", "/software_configs", {"name": f"c-{tenant}"})

@@ -95,14 +95,22 @@ class StackWritesController(Controller):
         return self._change(request, stack_name, stack_id, body, BodyPurpose.PATCH)
 
     def delete(self, request: ApiRequest, stack_name: str, stack_id: str) -> webob.Response:
-        """Delete a stack; ``skip`` names resources to leave alone."""
-        skip = QueryParams(request.GET).values("skip")
+        """Delete a stack; ``skip`` names resources to leave alone.
+
+        ``quarantine`` says whether what cannot be deleted is quarantined.
+        """
+        query = QueryParams(request.GET)
+        skip = query.values("skip")
+        quarantines = query.boolean("quarantine", default=self.options.quarantine_on_delete)
         with self.database.read() as conn:
             stack = get_undeleted_stack(conn, request, stack_name, stack_id)
         renew_delegation_if_possible(self.services, request, stack)
         context = self.traversal_context()
         started = run_in_transaction(
-            self.services, lambda tx: stack_actions.delete_stack(tx, stack.id, skip, context)
+            self.services,
+            lambda tx: stack_actions.delete_stack(
+                tx, stack.id, skip, context, quarantines=quarantines
+            ),
         )
         send_messages(self.services.bus, started.outgoing_messages, self.services.settings)
         return empty_response()

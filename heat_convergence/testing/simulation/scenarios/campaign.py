@@ -18,6 +18,7 @@ from heat_convergence.testing.simulation.scenarios.scenario_generator import (
     flat_scenario,
     nested_request_scenario,
     nested_scenario,
+    quarantine_scenario,
 )
 from heat_convergence.testing.simulation.scenarios.scenario_language import format_scenario
 from heat_convergence.testing.simulation.scenarios.scenario_runner import (
@@ -32,6 +33,7 @@ SCENARIO_GENERATORS = {
     "flat": flat_scenario,
     "trees": nested_scenario,
     "below": nested_request_scenario,
+    "quarantine": quarantine_scenario,
 }
 
 

@@ -64,6 +64,20 @@ def render_resources(environment: SimulatedEnvironment) -> Iterator[str]:
             yield f"{environment.stack_path(state.stack)}.{row.name}: {_resource(row)}"
 
 
+def render_quarantine(environment: SimulatedEnvironment) -> Iterator[str]:
+    """Yield the resources in quarantine, with their tries and the reasons."""
+    with environment.store.transaction() as tx:
+        entries = tx.quarantine.list_by_project(environment.users.project_id)
+    names = {each.resource_id: each.resource_name for each in entries}
+    for each in sorted(entries, key=lambda each: (each.stack_name, each.resource_name)):
+        awaited = sorted(names[key] for key in each.waits_for if key in names)
+        waits = f" (waits for {', '.join(awaited)})" if awaited else ""
+        shown = f"{each.stack_name}.{each.resource_name}: {each.tries} tries{waits}"
+        yield f"{shown}: {each.reason}"
+    if not entries:
+        yield "nothing"
+
+
 def _resource(row: Resource) -> str:
     shown = (
         "(nested stack)"

@@ -20,6 +20,7 @@ from heat_convergence.testing.simulation.workload.request_generator import (
     TimedRequest,
     generate_requests,
 )
+from heat_convergence.testing.simulation.workload.template_generator import RESOURCE_NAMES
 from heat_convergence.testing.simulation.workload.template_notation import (
     NESTED_STACK_ALIASES,
     TemplateSpec,
@@ -27,7 +28,10 @@ from heat_convergence.testing.simulation.workload.template_notation import (
     parse_template,
 )
 from heat_convergence.testing.simulation.workload.tree_builder import TreeBuilder
-from heat_convergence.testing.simulation.workload.user_requests import UserRequest
+from heat_convergence.testing.simulation.workload.user_requests import (
+    QUARANTINE_OPERATIONS,
+    UserRequest,
+)
 
 _CRASHES: FaultProbabilities = {
     "commit": {"crash-before": 0.02, "crash-after": 0.03},
@@ -198,6 +202,35 @@ def nested_request_scenario(seed: int, *, steps: int = 400, store: str = "memory
             requests.append(TimedRequest(round(timed.at_s + rng.uniform(0.05, 12), 3), request))
     return replace(
         tree, requests=_in_order(timed for timed in requests if timed.at_s < tree.horizon_s)
+    )
+
+
+def quarantine_scenario(seed: int, *, steps: int = 400, store: str = "memory") -> Scenario:
+    """Draw the nested scenario of the seed with deletions that fail and quarantine.
+
+    Users ask for other tries, and dismiss some of the resources.
+    """
+    tree = nested_scenario(seed, steps=steps, store=store)
+    rng = random.Random(f"quarantine {seed}")
+    requests: list[TimedRequest] = []
+    for timed in tree.requests:
+        deletes = timed.request.operation == "delete"
+        request = replace(timed.request, quarantine=True) if deletes else timed.request
+        requests.append(replace(timed, request=request))
+    for name in sorted({timed.request.stack for timed in requests}):
+        delete = UserRequest("delete", name, quarantine=True)
+        requests.append(TimedRequest(round(rng.uniform(0.6, 0.8) * tree.horizon_s, 3), delete))
+        for operation in QUARANTINE_OPERATIONS:
+            for resource in RESOURCE_NAMES[:4]:
+                request = UserRequest(operation, name, resource=resource)
+                requests += _at_random_times(rng, request, tree.horizon_s, 2)
+    call = {**tree.fault_probabilities.get("call", {}), "permanent": rng.choice((0.05, 0.3))}
+    settings = replace(tree.config.settings, retry_limit=rng.choice((0, 1)), action_timeout_s=60.0)
+    return replace(
+        tree,
+        config=replace(tree.config, settings=settings),
+        requests=_in_order(requests),
+        fault_probabilities={**tree.fault_probabilities, "call": call},
     )
 
 

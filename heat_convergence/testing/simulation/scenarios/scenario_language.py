@@ -128,6 +128,8 @@ def _with_option(request: UserRequest, option: str, line: int) -> UserRequest:
     key, _equals, value = option.partition("=")
     if key == "rollback":
         return dataclasses.replace(request, rollback=True)
+    if key == "quarantine":
+        return dataclasses.replace(request, quarantine=True)
     if key == "step":
         return dataclasses.replace(request, step=True)
     if key == "converge":

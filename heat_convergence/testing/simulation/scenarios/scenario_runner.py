@@ -185,6 +185,7 @@ def reach_goals_and_delete(environment: SimulatedEnvironment) -> None:
     while names := _stack_names(environment):
         for name in names:
             _perform(environment, UserRequest("delete", name), expect=Status.COMPLETE)
+    _empty_quarantine(environment)
     environment.run_until(environment.event_queue.elapsed_s + SNAPSHOT_CLEANUP_TIMEOUT_S)
     left = [each.id for each in environment.cloud.active_objects() if each.stack_id]
     left += [
@@ -199,6 +200,17 @@ def reach_goals_and_delete(environment: SimulatedEnvironment) -> None:
             7, f"everything is deleted, and {left} are left"
         )
         environment.raise_violation()
+
+
+def _empty_quarantine(environment: SimulatedEnvironment) -> None:
+    """Run until nothing is in quarantine any more (RULE 9)."""
+    until_s = environment.event_queue.elapsed_s + SETTLE_TIMEOUT_S
+    states = environment.invariant_checker.stack_states
+    while any(state.quarantined for state in states.values()):
+        if environment.event_queue.elapsed_s > until_s:
+            environment.invariant_checker.report_violation(9, "the quarantine is not emptied")
+            environment.raise_violation()
+        environment.run_next_event()
 
 
 def _stack_names(environment: SimulatedEnvironment) -> list[str]:

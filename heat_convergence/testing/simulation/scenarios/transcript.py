@@ -20,6 +20,7 @@ from heat_convergence.testing.simulation.fault_injector import (
 from heat_convergence.testing.simulation.scenarios import scenario_runner
 from heat_convergence.testing.simulation.scenarios.renderer import (
     render_events,
+    render_quarantine,
     render_reality,
     render_resources,
     render_stacks,
@@ -98,7 +99,7 @@ class ScenarioInterpreter:
             self.environment.run_until(self.environment.event_queue.elapsed_s + 0.001)
         elif name == "at":
             self._schedule(float(words[0]), dataclasses.replace(command, words=tuple(words[1:])))
-        elif name in ("reality", "stacks", "resources", "events"):
+        elif name in ("reality", "stacks", "resources", "events", "quarantine"):
             return self._render(name, words)
         elif name == "end_outage":
             return self._end_outage(words[0])
@@ -116,6 +117,7 @@ class ScenarioInterpreter:
             return list(render_events(self.environment, *words))
         renderers = {
             "reality": render_reality, "stacks": render_stacks, "resources": render_resources,
+            "quarantine": render_quarantine,
         }  # fmt: skip
         return list(renderers[name](self.environment))
 
@@ -176,8 +178,13 @@ class ScenarioInterpreter:
         self._plan_fault(process, point_type, f"crash-{when}", words[1:])
 
     def do_fail(self, action: str, name: str, fault: str, *words: str) -> None:
-        """Fail a call: ``fail create a permanent``, ``fail update b throttled times=2``."""
-        self._plan_fault("engine", "call", fault, (f"{name} {action}", *words))
+        """Fail a call: ``fail create a permanent``, ``fail update b throttled times=2``.
+
+        ``by=observer`` fails one that an observer makes.
+        """
+        process = next((word[3:] for word in words if word.startswith("by=")), "engine")
+        others = (word for word in words if not word.startswith("by="))
+        self._plan_fault(process, "call", fault, (f"{name} {action}", *others))
 
     def do_provision(self, name: str, fault: str, *words: str) -> None:
         """Have creations be ``slow``, end in ``error`` or ``never`` end."""

@@ -38,7 +38,11 @@ from heat_convergence.stacks.group_scaling import GroupScaler
 from heat_convergence.stacks.services import StackServices
 from heat_convergence.testing.simulation.workload import nested_templates, template_notation
 from heat_convergence.testing.simulation.workload.abandoned_stack import AbandonedStack
-from heat_convergence.testing.simulation.workload.user_requests import UserRequest
+from heat_convergence.testing.simulation.workload.quarantine_requests import change_quarantine
+from heat_convergence.testing.simulation.workload.user_requests import (
+    QUARANTINE_OPERATIONS,
+    UserRequest,
+)
 
 _TRAVERSALS = {
     "update": Action.UPDATE,
@@ -81,6 +85,7 @@ class SimulatedUsers:
         snapshot_ids: the ids of the snapshots by stack id, oldest first.
         abandoned_stacks: the last abandoned stack by name.
         signal_counts: the number of signals received by resource id.
+        dismissed_ids: the ids of resources dismissed from quarantine.
         marked_unhealthy: the stack's version at the time of the mark, by resource id.
     """
 
@@ -90,6 +95,7 @@ class SimulatedUsers:
         self.abandoned_stacks: dict[str, AbandonedStack] = {}
         self.signal_counts: Counter[str] = Counter()
         self.marked_unhealthy: dict[str, int] = {}
+        self.dismissed_ids: set[str] = set()
 
     def perform(
         self, request: UserRequest, stack_id: str, services: RequestServices
@@ -143,6 +149,10 @@ class _RequestHandler:
         """Perform the request in a transaction."""
         if self.request.operation in _TRAVERSALS:
             return self._traverse(tx)
+        if self.request.operation in QUARANTINE_OPERATIONS:
+            changed = change_quarantine(tx, self.stack_id, self.request, self.context)
+            self.users.dismissed_ids.update(changed)
+            return _Done()
         done: _Done = getattr(self, f"_{self.request.operation}")(tx)
         return done
 
@@ -219,11 +229,11 @@ class _RequestHandler:
         return _Done(started.outgoing_messages)
 
     def _delete(self, tx: Transaction) -> _Done:
-        return _Done(
-            stack_actions.delete_stack(
-                tx, self.stack_id, self.request.exclude, self.context
-            ).outgoing_messages
+        exclude, quarantines = self.request.exclude, self.request.quarantine
+        started = stack_actions.delete_stack(
+            tx, self.stack_id, exclude, self.context, quarantines=quarantines
         )
+        return _Done(started.outgoing_messages)
 
     def _cancel(self, tx: Transaction) -> _Done:
         return _Done(

@@ -11,7 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 TRAVERSAL_OPERATIONS = ("update", "suspend", "resume", "check")
-RESOURCE_OPERATIONS = ("signal", "mark_unhealthy", "mark_healthy", "clear_hook")
+QUARANTINE_OPERATIONS = ("retry_quarantined", "dismiss_quarantined")
+RESOURCE_OPERATIONS = (
+    "signal", "mark_unhealthy", "mark_healthy", "clear_hook", *QUARANTINE_OPERATIONS,
+)  # fmt: skip
 OPERATIONS = (
     "create", *TRAVERSAL_OPERATIONS, "delete", "cancel",
     "cancel_without_rollback", "snapshot", "restore", "delete_snapshot", "abandon", "adopt",
@@ -47,6 +50,7 @@ class UserRequest:
             ``template_notation``.
         resource: the resource that the operation concerns; ``n.b`` inside a nested stack.
         exclude: the resources that a ``delete`` leaves alone.
+        quarantine: whether a ``delete`` quarantines what cannot be deleted.
         step: whether ``clear_hook`` continues to the next breakpoint only.
         converge: whether an ``update`` first observes everything that exists.
     """
@@ -58,6 +62,7 @@ class UserRequest:
     timeout_mins: int | None = None
     resource: str = ""
     exclude: tuple[str, ...] = ()
+    quarantine: bool = False
     step: bool = False
     converge: bool = False
 
@@ -68,6 +73,8 @@ class UserRequest:
             words.append(self.resource)
         if self.exclude:
             words.append(f"exclude={','.join(self.exclude)}")
+        if self.quarantine:
+            words.append("quarantine")
         if self.step:
             words.append("step")
         if self.converge:

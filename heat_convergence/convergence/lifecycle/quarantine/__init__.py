@@ -1,0 +1,1 @@
+"""The quarantine of resources that a deletion gives up, inside its transactions."""

@@ -1,0 +1,1 @@
+"""The quarantine: physical resources that could not be deleted with their stack."""

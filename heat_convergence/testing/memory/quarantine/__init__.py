@@ -1,0 +1,1 @@
+"""The quarantine in memory."""

@@ -1,0 +1,126 @@
+"""The quarantine: entries, what they wait for, and who may try them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from heat_convergence.convergence.quarantine.entry import QuarantineEntry
+from heat_convergence.testing.sample_rows import resource_row, time_at
+
+
+def entry(resource_id, **values):
+    defaults = {
+        "stack_id": "stack-1",
+        "root_id": "stack-1",
+        "project_id": "project-1",
+        "stack_name": "red",
+        "resource_name": resource_id,
+        "resource_type": "Sim::Resource",
+        "physical_id": f"p-{resource_id}",
+        "reason": "it is in use",
+        "since": time_at(1),
+    }
+    return QuarantineEntry(resource_id=resource_id, **{**defaults, **values})
+
+
+def add(store, *entries):
+    with store.transaction() as tx:
+        tx.quarantine.add(entries)
+
+
+def listed(store, project_id="project-1", **page):
+    with store.transaction() as tx:
+        return tx.quarantine.list_by_project(project_id, **page)
+
+
+def take(store, now, until=99, limit=9):
+    with store.transaction() as tx:
+        taken = tx.quarantine.take_due(time_at(now), time_at(until), limit)
+    return [each.resource_id for each in taken]
+
+
+def test_entries_are_listed_by_project_and_page(store):
+    first, second = entry("a", waits_for=("b", "stack-2")), entry("b", next_at=time_at(5))
+    add(store, first, second, entry("c", project_id="project-2"))
+    assert listed(store) == [first, second]
+    assert listed(store, limit=1) == [first]
+    assert listed(store, marker="a") == [second]
+    assert [each.resource_id for each in listed(store, "project-2")] == ["c"]
+
+
+def test_an_entry_that_exists_stays_as_it_is(store):
+    add(store, entry("a", tries=3))
+    add(store, entry("a"), entry("b"))
+    with store.transaction() as tx:
+        assert [each.tries for each in tx.quarantine.get(["a", "b", "c"])] == [3, 0]
+        assert tx.quarantine.list_ids("stack-1") == {"a", "b"}
+
+
+def test_due_entries_are_taken_by_one_until_their_time_is_over(store):
+    add(store, entry("a", next_at=time_at(5)), entry("b"), entry("c", next_at=time_at(4)))
+    assert take(store, now=3) == []
+    assert take(store, now=5, until=20, limit=1) == ["c"]
+    assert take(store, now=5, until=20) == ["a"]
+    assert take(store, now=19) == []
+    assert take(store, now=20) == ["c", "a"]
+    with store.transaction() as tx:
+        tx.quarantine.update(["a", "c"], next_at=time_at(30), taken_until=None, tries=1)
+    assert take(store, now=29) == []
+    assert take(store, now=30) == ["a", "c"]
+
+
+def test_entries_of_a_deleted_stack_become_due(store):
+    add(store, entry("a"), entry("b", stack_id="stack-2"))
+    with store.transaction() as tx:
+        tx.quarantine.activate("stack-1", time_at(7))
+    assert [each.next_at for each in listed(store)] == [time_at(7), None]
+
+
+def test_waking_makes_active_entries_of_the_tree_due_that_were_never_tried(store):
+    later = time_at(60)
+    add(
+        store,
+        entry("inactive"),
+        entry("other", root_id="stack-9", next_at=later),
+        entry("tried", tries=1, next_at=later),
+        entry("waiting", next_at=later),
+    )
+    with store.transaction() as tx:
+        tx.quarantine.wake("stack-1", time_at(2))
+    assert {each.resource_id: each.next_at for each in listed(store)} == {
+        "inactive": None,
+        "other": later,
+        "tried": later,
+        "waiting": time_at(2),
+    }
+
+
+def test_blockers_are_entries_and_stacks_of_the_trees(store):
+    add(store, entry("a"), entry("b", stack_id="stack-2"), entry("c", root_id="stack-9"))
+    with store.transaction() as tx:
+        found = tx.quarantine.find_blockers(["stack-1"], ["a", "c", "x", "stack-2", "stack-9"])
+        assert found == {"a", "stack-2"}
+        assert tx.quarantine.find_blockers(["stack-1"], []) == frozenset()
+
+
+def test_entries_are_deleted_alone_and_by_stack(store):
+    add(store, entry("a"), entry("b"), entry("c", stack_id="stack-2"))
+    with store.transaction() as tx:
+        tx.quarantine.delete(["a"])
+        tx.quarantine.delete_by_stack("stack-2")
+    assert [each.resource_id for each in listed(store)] == ["b"]
+
+
+def test_the_resources_of_a_deleted_stack_stay_if_they_are_kept(seeder):
+    seeder.resources(resource_row("a"), resource_row("b"))
+    with seeder.store.transaction() as tx:
+        tx.resources.delete_by_stack("stack-1", {"b"})
+    assert [row.id for row in seeder.rows("a", "b")] == ["b"]
+
+
+def test_a_stack_keeps_that_it_quarantines(seeder):
+    with seeder.store.transaction() as tx:
+        assert not tx.stacks.get("stack-1").quarantines
+        tx.stacks.update("stack-1", quarantines=True)
+    with seeder.store.transaction() as tx:
+        assert tx.stacks.get("stack-1") == replace(tx.stacks.get("stack-1"), quarantines=True)
