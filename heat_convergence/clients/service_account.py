@@ -174,6 +174,11 @@ class DomainAdministrator:
         found = self._client.get("/projects", params=query).json()["projects"]
         return [str(each["id"]) for each in found]
 
+    def rename_project(self, project_id: str, name: str) -> None:
+        """Rename a project of the domain."""
+        body = {"project": {"name": name}}
+        self._client.patch(f"/projects/{_checked(project_id)}", json=body)
+
     def list_project_users(self, project_id: str) -> list[str]:
         """Return the ids of the users with a role in a project."""
         query = {"scope.project.id": project_id}

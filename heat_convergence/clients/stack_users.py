@@ -82,6 +82,17 @@ class StackUsers:
             )
         return found[0]
 
+    def take_over_project(self, tree_id: str, project_id: str) -> None:
+        """Give the project of an imported tree the name by which the tree finds it.
+
+        Another service has created the project and its users under a name of its own. Their ids
+        stay, so that the guests' credentials stay valid.
+        """
+        name = _project_name(tree_id)
+        with _keystone_call("rename the project of the stack's users"):
+            if project_id not in self._admin.list_projects(name):
+                self._admin.rename_project(project_id, name)
+
     def delete_all(self, tree_id: str) -> None:
         """Delete all users and projects of a tree, including those that were never recorded.
 

@@ -17,6 +17,7 @@ from heat_convergence.cli.command_lines import add_completion
 from heat_convergence.cli.manage import (
     credential_commands,
     doctor_commands,
+    heat_import_commands,
     job_commands,
     service_commands,
     stack_commands,
@@ -163,6 +164,7 @@ def create_parser() -> argparse.ArgumentParser:
     job_commands.add_commands(nouns)
     credential_commands.add_commands(nouns)
     doctor_commands.add_commands(nouns)
+    heat_import_commands.add_commands(nouns)
     return parser
 
 

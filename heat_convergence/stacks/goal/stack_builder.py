@@ -150,6 +150,30 @@ class StackBuilder:
         if replaced_goal is not None:
             self._check_immutable_parameters(replaced_goal, evaluated)
         source = with_availability_zones(replace(source, files={**source.files, **files.fetched}))
+        return self._prepared(source, stack, evaluated, files, target.implementations)
+
+    def prepare_recorded(self, source: TemplateSource, stack: Stack) -> PreparedStack:
+        """Return the goal of a stack that another service has validated and reached.
+
+        Args:
+            source: template, files and environment that the other service has recorded.
+            stack: the stack, with the id that the goal gets.
+
+        Raises:
+            Error: the template cannot be evaluated with its parameters.
+        """
+        evaluated = self._evaluate(source, stack)
+        files = TemplateFiles.from_texts(source.files, self._services.template_cache)
+        return self._prepared(source, stack, evaluated, files)
+
+    def _prepared(
+        self,
+        source: TemplateSource,
+        stack: Stack,
+        evaluated: EvaluatedTemplate,
+        files: TemplateFiles,
+        implementations: Mapping[str, str] | None = None,
+    ) -> PreparedStack:
         return PreparedStack(
             goal=self._goal(source, stack, evaluated),
             evaluated=evaluated,
@@ -157,8 +181,8 @@ class StackBuilder:
                 evaluated,
                 source.environment,
                 files,
-                services.registry,
-                implementations=target.implementations,
+                self._services.registry,
+                implementations=implementations,
             ),
             contents={content_hash(text): text for text in (source.text, *source.files.values())},
             environment=source.environment,

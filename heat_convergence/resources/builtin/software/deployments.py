@@ -61,7 +61,7 @@ from heat_convergence.template.parameters.constraints import AllowedValues
 
 Json = Any
 _CONFIG_ACTIONS = (Action.CREATE, Action.UPDATE)  # record the outputs even if unlisted
-_SIGNAL, _KNOWN = "signal", "$known"
+_SIGNAL, KNOWN_OUTPUTS = "signal", "$known"
 _POLL_AFTER_S = 60.0  # a request to the API may complete a deployment as well
 
 
@@ -159,7 +159,7 @@ class SoftwareDeployment(SignalResponder):
         Raises:
             InvalidTemplateAttribute: The configuration has no such output.
         """
-        known = context.attributes.get(_KNOWN)
+        known = context.attributes.get(KNOWN_OUTPUTS)
         if known is not None and name not in (*known, *DEPLOYMENT_ATTRIBUTES, "show"):
             raise InvalidTemplateAttribute(
                 f"The Referenced Attribute ({context.name} {name}) is incorrect."
@@ -168,7 +168,7 @@ class SoftwareDeployment(SignalResponder):
 
     def attribute_names(self, context: ResourceContext) -> Iterable[str]:
         """Return the names of all outputs."""
-        return sorted({*DEPLOYMENT_ATTRIBUTES, *(context.attributes.get(_KNOWN) or ())})
+        return sorted({*DEPLOYMENT_ATTRIBUTES, *(context.attributes.get(KNOWN_OUTPUTS) or ())})
 
     def validate(self, properties: Mapping[str, Json], timeout_s: float | None) -> None:
         """Refuse transports whose service is not implemented.
@@ -230,7 +230,7 @@ class SoftwareDeployment(SignalResponder):
         unsignalled = properties["signal_transport"] == NO_SIGNAL
         require_config_store(context).store_deployment(
             SoftwareDeploymentRow(
-                id=context.resource_id,
+                id=_deployment_id(context),
                 project_id=context.project_id,
                 server_id=properties["server"],
                 config_id=new.id,
@@ -252,7 +252,7 @@ class SoftwareDeployment(SignalResponder):
         self, context: ResourceContext, properties: Mapping[str, Json]
     ) -> VerbResult:
         config_id, store = _derived_id(context), require_config_store(context)
-        deployment = store.find_deployment(context.project_id, context.resource_id)
+        deployment = store.find_deployment(context.project_id, _deployment_id(context))
         if deployment is None or deployment.config_id != config_id:
             return VerbResult(ObservedState.READY, context.physical_id)  # nothing was deployed
         is_polled = properties["signal_transport"] == TEMP_URL_SIGNAL
@@ -292,7 +292,8 @@ class SoftwareDeployment(SignalResponder):
         return VerbResult(ObservedState.READY, context.physical_id, attributes)
 
     def _undeploy(self, context: ResourceContext) -> VerbResult:
-        require_config_store(context).delete_deployment(context.project_id, context.resource_id)
+        store = require_config_store(context)
+        store.delete_deployment(context.project_id, _deployment_id(context))
         if context.properties.get("signal_transport") == TEMP_URL_SIGNAL:
             SignalObjects(context).delete()
         return super().delete(context)
@@ -368,6 +369,11 @@ class StructuredDeployment(SoftwareDeployment):
         )
 
 
+def _deployment_id(context: ResourceContext) -> str:
+    """Return the id of the deployment: that of the resource, unless it was imported."""
+    return context.physical_id or context.resource_id
+
+
 def _derived_id(context: ResourceContext) -> str:
     """Return the id of the derived configuration of the context's action.
 
@@ -385,7 +391,7 @@ def _deployed_action(action: Action) -> str:
 def _attributes(context: ResourceContext, config: SoftwareConfigRow | None) -> dict[str, Json]:
     """Return the recorded attributes with the names of the configuration's outputs."""
     outputs = [] if config is None else config.body.get("outputs") or ()
-    return {**context.attributes, _KNOWN: [each["name"] for each in outputs]}
+    return {**context.attributes, KNOWN_OUTPUTS: [each["name"] for each in outputs]}
 
 
 def _with(result: VerbResult, attributes: Mapping[str, Json]) -> VerbResult:

@@ -114,7 +114,7 @@ def agent_metadata(
     """
     agent_config = context.data.get(_AGENT)
     agent = SignalUser.from_data(context.data, context.project_id)
-    if agent_config is None or agent.user is None or agent.ec2_keys is None:
+    if agent_config is None or agent.user is None:
         return {}
     stack_path = f"{context.stack_name}/{context.stack_id}"
     if context.properties.get(SOFTWARE_CONFIG_TRANSPORT) == POLL_SERVER_HEAT:
@@ -128,7 +128,7 @@ def agent_metadata(
             "resource_name": context.name,
         }
         return {"collectors": [*base_collectors, "heat", "local"], "heat": heat}
-    if agent_config["metadata_url"] is None:
+    if agent_config["metadata_url"] is None or agent.ec2_keys is None:
         return {}
     cfn = {
         "metadata_url": agent_config["metadata_url"],

@@ -1,0 +1,1 @@
+"""The import of live stacks from the database of a Heat deployment."""

@@ -1,0 +1,83 @@
+"""The trees that must not be imported, each with the reason and the remedy.
+
+Called by ``importer`` before anything is built. Pure functions over rows.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from heat_convergence.heat_import.heat_rows import HeatRow, HeatTree
+
+_HOOKS = frozenset({"pre-create", "pre-update", "pre-delete", "post-create", "post-update",
+                    "post-delete"})  # fmt: skip
+_WAIT = "wait until the action ends, or cancel it, then import again"
+_RESET = "run heat-manage reset_stack_status for a stack whose engine died, then import again"
+
+
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """The reason why a tree is not imported, and the remedy."""
+
+    reason: str
+    remedy: str
+
+
+def find_rejection(tree: HeatTree) -> Rejection | None:
+    """Return the first rejection of a tree, or None."""
+    return next(_rejections(tree), None)
+
+
+def _rejections(tree: HeatTree) -> Iterator[Rejection]:
+    for stack in tree.stacks:
+        if stack.backup:
+            yield Rejection(
+                f"the backup stack {stack.id} of a failed update exists",
+                "repeat the update in Heat until it is complete",
+            )
+        if stack.status == "IN_PROGRESS":
+            yield Rejection(
+                f"stack {stack.name} is {stack.action}_IN_PROGRESS", f"{_WAIT}; {_RESET}"
+            )
+    for row in tree.all_resources:
+        if row.status == "IN_PROGRESS" or row.engine_id is not None:
+            yield Rejection(f"resource {row.name} ({row.uuid}) is being worked on", _RESET)
+    if tree.locks:
+        yield Rejection("an action of the stack is under way or was interrupted", _RESET)
+    yield from _contradictions(tree)
+
+
+def _contradictions(tree: HeatTree) -> Iterator[Rejection]:
+    repair = "repair the row in Heat's database, or delete the stack in Heat"
+    for stack in tree.stacks:
+        rows = tree.resources.get(stack.id, ())
+        if stack.raw_template_id not in tree.templates:
+            yield Rejection(f"stack {stack.name} has no template", repair)
+        counts = Counter(row.name for row in rows if not _is_replacement(row))
+        for name in sorted(name for name, count in counts.items() if count > 1):
+            yield Rejection(
+                f"stack {stack.name} has several resources {name}", "update it in Heat once more"
+            )
+        if stack.owner_id is not None and not _has_parent(stack, tree):
+            yield Rejection(
+                f"nested stack {stack.name} ({stack.id}) belongs to no resource of its parent",
+                "delete that nested stack in Heat",
+            )
+    for row in tree.all_resources:
+        if row.current_template_id is not None and row.current_template_id not in tree.templates:
+            yield Rejection(f"resource {row.name} has no template", repair)
+        if any(each.key in _HOOKS for each in tree.data.get(row.id, ())):
+            yield Rejection(f"resource {row.name} waits at a hook", "clear the hook in Heat")
+
+
+def _is_replacement(row: HeatRow) -> bool:
+    return row.replaces is not None or row.replaced_by is not None
+
+
+def _has_parent(stack: HeatRow, tree: HeatTree) -> bool:
+    return any(
+        row.name == stack.parent_resource_name and row.nova_instance == stack.id
+        for row in tree.resources.get(stack.owner_id, ())
+    )
