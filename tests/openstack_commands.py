@@ -316,10 +316,31 @@ def show_and_repair_drift(
     run("stack", "delete", "--yes", "--wait", name)
 
 
+def plan_and_execute(run: OpenStackShell, files: TemplateDirectory, name: str) -> None:
+    """A plan of each action: made, listed, shown, executed, refused and deleted."""
+    created = run.json("stack", "plan", "create", "--action", "create", "-t", files.template, name)
+    assert created["resource_counts"]["add"] > 0
+    run("stack", "plan", "execute", created["id"], "--wait")
+    assert run.json("stack", "show", name)["stack_status"] == "CREATE_COMPLETE"
+    same = run.json("stack", "plan", "create", "--existing", name)
+    assert not same["has_changes"]
+    removal = run.json("stack", "plan", "create", "--action", "delete", name)
+    listed = run.json("stack", "plan", "list", name)
+    assert {created["id"], same["id"], removal["id"]} == {row["ID"] for row in listed}
+    shown = run.json("stack", "plan", "show", removal["id"])
+    assert shown["changes"] == removal["changes"]
+    run("stack", "plan", "execute", same["id"], "--wait")
+    refused = run("stack", "plan", "execute", removal["id"], status=1)
+    assert "UPDATE_COMPLETE in version 2" in refused
+    run("stack", "plan", "delete", removal["id"])
+    assert "Plan not found" in run("stack", "plan", "show", removal["id"], status=1)
+    run("stack", "delete", "--yes", "--wait", name)
+
+
 def conversation_names() -> Iterator[str]:
     """Yield the names of all conversations."""
     yield from ("life", "snapshots", "handover", "hooks", "cancelled")
-    yield from ("service", "software", "configs", "drift")
+    yield from ("service", "software", "configs", "drift", "plans")
 
 
 def run_conversation(
@@ -336,6 +357,7 @@ def run_conversation(
         "service": lambda: service_information(run, files),
         "software": lambda: software_deployments(run, f"server-of-{name}"),
         "configs": lambda: software_configs(run, files),
+        "plans": lambda: plan_and_execute(run, files, name),
         "drift": lambda: show_and_repair_drift(run, files, name, settled),
     }
     steps[which]()

@@ -20,6 +20,9 @@ from oslo_middleware.request_id import RequestId
 from pecan import Pecan
 
 from heat_convergence.api.context import AuthStrategy
+from heat_convergence.api.controllers.plan.plan_creation import PlanCreationController
+from heat_convergence.api.controllers.plan.plan_execution import PlanExecutionController
+from heat_convergence.api.controllers.plan.plans import PlansController
 from heat_convergence.api.controllers.resource.events import EventsController
 from heat_convergence.api.controllers.resource.resource_health import ResourceHealthController
 from heat_convergence.api.controllers.resource.resources import ResourcesController
@@ -146,6 +149,9 @@ def _controllers(services: ApiServices, enforcer: PolicyEnforcer) -> dict[str, A
         "events": EventsController(services),
         "export": ExportController(services),
         "outputs": OutputsController(services),
+        "plan_creation": PlanCreationController(services, enforcer),
+        "plan_execution": PlanExecutionController(services, enforcer),
+        "plans": PlansController(services, enforcer),
         "previews": PreviewsController(services, enforcer),
         "progress": ProgressController(services),
         "quarantine": QuarantineController(services),

@@ -22,6 +22,8 @@ _OPTIONAL_BODIES = frozenset({"patch", "signal"})
 # The tag is the name of the controller, except where several controllers serve one noun.
 _TAGS = {
     "export": "stacks",
+    "plan_creation": "plans",
+    "plan_execution": "plans",
     "previews": "stacks",
     "resource_health": "resources",
     "signals": "resources",

@@ -7,7 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from heat_convergence.api import openapi_drift, openapi_progress, openapi_quarantine
+from heat_convergence.api import (
+    openapi_drift,
+    openapi_plans,
+    openapi_progress,
+    openapi_quarantine,
+)
 from heat_convergence.api.openapi_fields import ANY as _ANY
 from heat_convergence.api.openapi_fields import COUNT as _COUNT
 from heat_convergence.api.openapi_fields import FLAG as _FLAG
@@ -29,7 +34,7 @@ ERROR_ENVELOPE: Schema = _object(
     code={"type": "integer"},
     title=_TEXT,
     explanation=_TEXT,
-    error=_object({"message": _TEXT}, type=_TEXT, traceback=_MAYBE),
+    error=_object({"message": _TEXT, **openapi_plans.ERROR_FIELDS}, type=_TEXT, traceback=_MAYBE),
 )
 
 QUERIES: Mapping[str, Mapping[str, Schema]] = {
@@ -54,6 +59,7 @@ QUERIES: Mapping[str, Mapping[str, Schema]] = {
     **openapi_drift.QUERIES,
     **openapi_progress.QUERIES,
     **openapi_quarantine.QUERIES,
+    **openapi_plans.QUERIES,
     "events": {
         "limit": _COUNT,
         "nested_depth": _COUNT,
@@ -153,6 +159,15 @@ BODIES: Mapping[str, Schema] = {
             "converge": _JSON_FLAG,
             "stack_name": _ANY,
             "clear_parameters": _list(_TEXT),
+        }
+    ),
+    "plan": _object(
+        {
+            **_STACK_FIELDS,
+            "converge": _JSON_FLAG,
+            "stack_name": _ANY,
+            "clear_parameters": _list(_TEXT),
+            **openapi_plans.BODY_FIELDS,
         }
     ),
     "action": {
@@ -305,6 +320,7 @@ RESPONSES: Mapping[str, Schema] = {
     **openapi_drift.RESPONSES,
     **openapi_progress.RESPONSES,
     **openapi_quarantine.RESPONSES,
+    **openapi_plans.RESPONSES,
     "update_preview": _object(
         {"plan": _RAW_LIST},
         resource_changes=_object(

@@ -36,6 +36,8 @@ class ApiOptions(StackOptions):
         observe_on_update: whether every update behaves as if it said ``converge``.
         quarantine_on_delete: whether deletions quarantine what they cannot delete, where requests
             do not say.
+        plan_lifetime_s: how long a stored plan can be executed.
+        max_plans_per_tenant: plans that can be executed; negative for no limit.
         public_endpoint: URL that links begin with, without version and project; None for the
             address of each request.
         access_log: whether to log every request at INFO.
@@ -53,6 +55,8 @@ class ApiOptions(StackOptions):
     transaction_tries: int = 3
     access_log: bool = True
     public_endpoint: str | None = None
+    plan_lifetime_s: int = 86_400
+    max_plans_per_tenant: int = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,6 +8,9 @@ decides that, least of all from the text of a message. ``failures`` has what no 
 from __future__ import annotations
 
 import enum
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
 
 
 class Retry(enum.Enum):
@@ -30,6 +33,7 @@ class Error(Exception):
         summary: The first mistake alone, without position or hint, to quote in another error;
             empty where the whole text is that.
         wire_type: Class name that clients see; empty where it is that of the class.
+        fields: Further fields of the error that clients see.
     """
 
     http_status = 500
@@ -38,6 +42,7 @@ class Error(Exception):
     detail = ""
     summary = ""
     wire_type = ""
+    fields: Mapping[str, Any] = MappingProxyType({})
 
     def __init__(self, message: str = "", *, path: str = "", detail: str = "") -> None:
         super().__init__(message)
@@ -284,3 +289,32 @@ class ActionInProgress(Error):
 
     def __init__(self, name: str, action: str) -> None:
         super().__init__(f"Stack {name} already has an action ({action}) in progress.")
+
+
+class PlanNotReady(Error):
+    """A plan that has been executed or has expired."""
+
+    http_status = 409
+
+
+class PlanOutdated(Error):
+    """A plan whose stack, or what was observed of it, has changed since it was made.
+
+    Args:
+        differences: What has changed, with ``stack_name``, ``resource_name`` and ``reason``.
+    """
+
+    http_status = 409
+    max_shown = 100
+
+    def __init__(self, differences: Sequence[Mapping[str, Any]]) -> None:
+        first = differences[0]
+        place = first["resource_name"] or first["stack_name"]
+        super().__init__(
+            "The plan cannot be executed, as the stack is not as it was when the plan was made"
+            f" ({len(differences)} differences): {place}: {first['reason']}"
+        )
+        self.fields = {
+            "difference_count": len(differences),
+            "differences": [dict(each) for each in differences[: self.max_shown]],
+        }

@@ -60,6 +60,19 @@ OPTS = [
         help="Maximum number of snapshots of a stack; negative for no limit.",
     ),
     cfg.IntOpt(
+        "max_plans_per_tenant",
+        default=100,
+        help="Maximum number of stored plans of a project that can be executed; negative for no"
+        " limit.",
+    ),
+    cfg.IntOpt(
+        "plan_lifetime",
+        default=86400,
+        min=1,
+        help="Seconds after which a stored plan can no longer be executed. Observers delete it"
+        " then.",
+    ),
+    cfg.IntOpt(
         "max_software_configs_per_tenant",
         default=4096,
         help="Maximum number of software configs of a project; negative for no limit.",

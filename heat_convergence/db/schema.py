@@ -1,6 +1,6 @@
 """The metadata to which all tables belong, and what they have in common.
 
-Used by ``tables`` and ``drift_tables``.
+Used by ``tables``, ``drift_tables`` and ``plan_tables``.
 """
 
 from __future__ import annotations

@@ -22,6 +22,7 @@ from heat_convergence.convergence.ports.store import Transaction
 from heat_convergence.db.connection.database import Database
 from heat_convergence.db.drift.repair_repository import SqlRepairRepository
 from heat_convergence.db.drift.watch_repository import SqlWatchRepository
+from heat_convergence.db.plans.repository import SqlPlanRepository
 from heat_convergence.db.quarantine_repository import SqlQuarantineRepository
 from heat_convergence.db.repositories.contents import SqlContentRepository
 from heat_convergence.db.repositories.events import SqlEventRepository
@@ -49,6 +50,7 @@ class SqlTransaction:
         self.goals = SqlGoalRepository(connection)
         self.contents = SqlContentRepository(connection)
         self.snapshots = SqlSnapshotRepository(connection)
+        self.plans = SqlPlanRepository(connection)
         self.tree = SqlTreeRepository(connection)
         self.resources = SqlResourceRepository(connection)
         self.incarnations = SqlIncarnationRepository(connection)

@@ -33,7 +33,7 @@ from sqlalchemy.engine import Connection
 
 from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.job import DesiredState, JobState, ObservedState, Verb
-from heat_convergence.db import drift_tables, schema
+from heat_convergence.db import drift_tables, plan_tables, schema
 from heat_convergence.db.column_types import (
     EncryptedText,
     EnumText,
@@ -50,6 +50,9 @@ metadata, ID, TABLE_OPTIONS = schema.metadata, schema.ID, schema.TABLE_OPTIONS
 watch_group, observation = drift_tables.watch_group, drift_tables.observation
 stack_drift, drift_repair = drift_tables.stack_drift, drift_tables.drift_repair
 drift_breaker = drift_tables.drift_breaker
+
+# Defined in ``plan_tables``.
+stack_plan = plan_tables.stack_plan
 
 stack = Table(
     "stack",

@@ -62,6 +62,9 @@ class ResourceChange:
         after: the desired properties, with expressions where a value is not known yet.
         reason: for people; empty where there is nothing to say.
         schema: that of the new definition's type.
+        implementation: the type that the environment maps the resource's type to.
+        sensitive: its new values may have secrets.
+        fails: the environment or the type forbids the change: the update will fail.
     """
 
     name: str
@@ -73,6 +76,9 @@ class ResourceChange:
     changed_properties: frozenset[str] = frozenset()
     reason: str = ""
     schema: TypeSchema | None = None
+    implementation: str = ""
+    sensitive: bool = False
+    fails: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,9 +116,7 @@ def preview_changes(
     present = {row.name: row for row in context.rows if row.desired.state is DesiredState.PRESENT}
     inputs = _PreviewInputs(context, present)
     for name in evaluated.graph.topological_order():
-        implementation = desired_resources[name].implementation
-        resource_type = context.goal_builder.services.registry.get(implementation)
-        inputs.add(evaluated.definitions[name], jobs.get(name), resource_type)
+        inputs.add(evaluated.definitions[name], jobs.get(name), desired_resources[name])
     deleted = [row for name, row in sorted(present.items()) if name not in desired_resources]
     return [*inputs.changes.values(), *(deletion_of(row) for row in deleted)]
 
@@ -127,6 +131,7 @@ def deletion_of(row: Resource) -> ResourceChange:
         row.physical.properties or {},
         {},
         reason="the template does not have it any more",
+        implementation=row.desired.implementation,
     )
 
 
@@ -160,9 +165,11 @@ class _PreviewInputs:
             return UNKNOWN  # its reader will fail; a preview shows changes, not failures
 
     def add(
-        self, definition: ResourceDefinition, job: Resource | None, resource_type: ResourceType
+        self, definition: ResourceDefinition, job: Resource | None, desired: DesiredResource
     ) -> None:
         """Add the change of a resource; ``job`` None where a traversal would skip it."""
+        registry = self._context.goal_builder.services.registry
+        resource_type = registry.get(desired.implementation)
         current = self._present.get(definition.name)
         change = ResourceChange(
             definition.name,
@@ -172,6 +179,8 @@ class _PreviewInputs:
             (current.physical.properties or {}) if current else {},
             self._desired_properties(definition, resource_type),
             schema=resource_type.schema,
+            implementation=desired.implementation,
+            sensitive=desired.sensitive,
         )
         if job is not None:
             change = self._with_job(change, job, resource_type)
@@ -222,6 +231,7 @@ class _PreviewInputs:
                 change_kind=ChangeKind.REPLACED,
                 changed_properties=names,
                 reason=reason + (_FORBIDDEN if forbidden else ""),
+                fails=forbidden,
             )
         idle = not job.job.must_run and all(
             self._change_kind(name) is ChangeKind.UNCHANGED
@@ -233,10 +243,15 @@ class _PreviewInputs:
             job, _property_change(change, names, resource_type)
         )
         reason = _step_reason(step, names, resource_type)
-        if step.traits.restricted_action in job.desired.hooks_and_restrictions:
+        restricted = step.traits.restricted_action in job.desired.hooks_and_restrictions
+        if restricted:
             reason = f"{reason}{_FORBIDDEN}" if reason else _FORBIDDEN.lstrip(";, ")
         return replace(
-            change, change_kind=step.traits.change_kind, changed_properties=names, reason=reason
+            change,
+            change_kind=step.traits.change_kind,
+            changed_properties=names,
+            reason=reason,
+            fails=restricted or step is JobStep.REJECT,
         )
 
 

@@ -114,4 +114,4 @@ def test_release_rows_cover_all_tables() -> None:
     }
     assert empty <= {"service", "stack_credential", "resource_graph", "resource_hold",
                      "watch_group", "observation", "stack_drift", "drift_repair",
-                     "drift_breaker", "quarantine"}  # fmt: skip
+                     "drift_breaker", "quarantine", "stack_plan"}  # fmt: skip

@@ -34,10 +34,12 @@ class Controller:
 
     def traversal_context(self) -> TraversalContext:
         """Return what starting a traversal now takes."""
-        services = self.services
-        return TraversalContext(
-            services.clock(), services.ids, services.settings, report=log_report
-        )
+        return new_traversal_context(self.services)
+
+
+def new_traversal_context(services: ApiServices) -> TraversalContext:
+    """Return what starting a traversal now takes."""
+    return TraversalContext(services.clock(), services.ids, services.settings, report=log_report)
 
 
 def get_stack(conn: Any, request: ApiRequest, name: str, stack_id: str) -> Stack:

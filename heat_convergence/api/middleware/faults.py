@@ -8,7 +8,7 @@ under which the log has the cause.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 from urllib.parse import quote
 
@@ -77,7 +77,11 @@ class FaultWrapper:
 
 
 def error_response(
-    status: int, error_type: str, message: str, summary: str = ""
+    status: int,
+    error_type: str,
+    message: str,
+    summary: str = "",
+    fields: Mapping[str, Any] | None = None,
 ) -> webob.Response:
     """Return a response with the error envelope.
 
@@ -86,9 +90,10 @@ def error_response(
         error_type: the class name that clients tell errors apart by.
         message: for people.
         summary: the first mistake alone, where the message has more.
+        fields: further fields of the error.
     """
     known = webob.exc.status_map[status]
-    error = {"type": error_type, "traceback": None, "message": message}
+    error = {"type": error_type, "traceback": None, "message": message, **(fields or {})}
     if summary:
         error["summary"] = summary
     return json_response(
@@ -105,7 +110,7 @@ def error_response(
 def _known(error: errors.Error, environ: dict[str, Any]) -> webob.Response:
     status = error.http_status
     if status < 500:
-        return error_response(status, error.shown_type, str(error), error.summary)
+        return error_response(status, error.shown_type, str(error), error.summary, error.fields)
     fields = _log_fields(environ, error.log_text)
     if status == 503:
         # A dependency is unavailable: one line a request is enough.

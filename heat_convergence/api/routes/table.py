@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from heat_convergence.api.routes.plans import PLAN_ROUTES, STACK_PLAN_ROUTES
 from heat_convergence.api.routes.quarantine import QUARANTINE_ROUTES
 from heat_convergence.api.routes.resources import RESOURCE_ROUTES
 from heat_convergence.api.routes.route import Route
@@ -30,9 +31,11 @@ ROUTES: tuple[Route, ...] = (
     *STACK_LOOKUP_ROUTES,
     *STACK_ROUTES,
     *STACK_PART_ROUTES,
+    *STACK_PLAN_ROUTES,
     *RESOURCE_ROUTES,
     *SOFTWARE_ROUTES,
     *QUARANTINE_ROUTES,
+    *PLAN_ROUTES,
     *BUILD_AND_SERVICE_ROUTES,
 )
 

@@ -107,6 +107,8 @@ def api_options(conf: cfg.ConfigOpts) -> ApiOptions:
         enable_stack_abandon=conf.enable_stack_abandon,
         observe_on_update=conf.observe_on_update,
         quarantine_on_delete=conf.quarantine.on_delete,
+        plan_lifetime_s=conf.plan_lifetime,
+        max_plans_per_tenant=conf.max_plans_per_tenant,
         hidden_stack_tags=tuple(conf.hidden_stack_tags),
         revision=conf.revision.heat_revision,
         access_log=conf.heat_api.access_log,

@@ -24,6 +24,8 @@ MAX_STACKS_PER_RUN = 100  # stacks whose events one run purges
 MAX_CREDENTIALS_PER_RUN = 500  # credentials that one run revokes
 MAX_DELETED_STACKS_PER_RUN = 200  # deleted stacks that one run purges
 STACKS_PER_TRANSACTION = 20
+MAX_PLANS_PER_RUN = 500  # expired plans that one run deletes
+PLANS_PER_TRANSACTION = 50
 CONTENT_PURGE_INTERVAL_S = 86_400.0  # it reads the references of all goals and resources
 MAX_REVOCATION_S = 60.0  # after which a run begins no further revocation
 
@@ -57,6 +59,7 @@ class PeriodicTasks:
             self.purge_events,
             self.purge_deleted_stacks,
             self.purge_contents,
+            self.purge_plans,
             self.remove_ended_workers,
         ):
             if self._is_stopping():
@@ -133,6 +136,22 @@ class PeriodicTasks:
         deleted = purge.purge_contents(self._components.database)
         self._has_unused_contents, self._contents_purged_at_s = False, now_s
         return deleted
+
+    def purge_plans(self) -> int:
+        """Delete stored plans that have expired.
+
+        Returns:
+            The number of deleted plans.
+        """
+        components, purged = self._components, 0
+        while purged < MAX_PLANS_PER_RUN and not self._is_stopping():
+            done = purge.purge_plans(
+                components.database, components.clock(), PLANS_PER_TRANSACTION
+            )
+            purged += done
+            if done == 0:  # none is left, or another observer deletes the same plans
+                break
+        return purged
 
     def remove_ended_workers(self) -> int:
         """Remove workers from the list of services that were killed long ago.

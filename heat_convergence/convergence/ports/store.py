@@ -19,6 +19,7 @@ from heat_convergence.convergence.model.job import JobRef
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.service_record import ServiceRecord
 from heat_convergence.convergence.model.snapshot import Snapshot
+from heat_convergence.convergence.plans.repository import PlanRepository
 from heat_convergence.convergence.ports.contents import ContentRepository
 from heat_convergence.convergence.ports.events import EventRepository
 from heat_convergence.convergence.ports.goals import GoalRepository
@@ -57,6 +58,10 @@ class Transaction(Protocol):
     @property
     def snapshots(self) -> SnapshotRepository:
         """Rows of users' snapshots."""
+
+    @property
+    def plans(self) -> PlanRepository:
+        """Rows of stored plans."""
 
     @property
     def tree(self) -> TreeRepository:

@@ -22,7 +22,9 @@ from heat_convergence.db.tables import metadata
 
 BATCH_SIZE = 200
 # Tables whose values are always encrypted; in others, those of rows with ``sensitive``.
-_ALWAYS = frozenset({"stack_credential", "software_config", "software_deployment", "content"})
+_ALWAYS = frozenset(
+    {"stack_credential", "software_config", "software_deployment", "content", "stack_plan"}
+)
 _NEVER = {"goal": {"files"}}  # names and hashes
 
 TextRewrite = Callable[[str, bool], str]  # (stored text, whether it is sensitive) → new text

@@ -36,6 +36,7 @@ from heat_convergence.db.tables import (
     software_deployment,
     stack,
     stack_drift,
+    stack_plan,
     stack_tag,
 )
 
@@ -51,6 +52,7 @@ _OF_A_STACK = (
     stack_drift,
     drift_repair,
     quarantine,
+    stack_plan,
     resource,
 )
 _CHUNK = 500
@@ -106,6 +108,16 @@ def purge_software(database: Database, project_id: str) -> int:
         ):
             deleted += conn.execute(statement).rowcount
         return deleted
+
+
+def purge_plans(database: Database, now: datetime, limit: int) -> int:
+    """Delete stored plans that have expired, the oldest first; return how many."""
+    expired = sa.select(stack_plan.c.id).where(stack_plan.c.expires_at <= now)
+    with database.read() as conn:
+        ids = list(conn.scalars(expired.order_by(stack_plan.c.expires_at).limit(limit)))
+    if not ids:
+        return 0
+    return execute_with_retry(database, safe_delete(stack_plan).where(stack_plan.c.id.in_(ids)))
 
 
 def purge_contents(database: Database, wait: Callable[[float], object] = time.sleep) -> int:

@@ -157,10 +157,15 @@ def changed_property_names(
 ) -> frozenset[str]:
     """Return the names of properties that differ; null and absent are the same."""
     return frozenset(
-        name
-        for name in before.keys() | after.keys()
-        if _canonical(before.get(name)) != _canonical(after.get(name))
+        name for name in before.keys() | after.keys() if _differ(before.get(name), after.get(name))
     )
+
+
+def _differ(before: Json, after: Json) -> bool:
+    """Return whether values differ; scalars of the same type, which most are, without JSON."""
+    if type(before) in _SCALAR_TYPES and type(before) is type(after):
+        return bool(before != after)
+    return _canonical(before) != _canonical(after)
 
 
 def properties_hash(properties: Mapping[str, Json]) -> str:

@@ -141,9 +141,15 @@ class TemplateSourceReader:
 
     def from_stored_goal(self, stored: StoredGoal) -> TemplateSource:
         """Return the source that the goal was made from."""
-        template = Template.parse(stored.text, limits=self._services.limits)
-        environment = self._services.environment_from_stored(stored.goal.environment)
-        return TemplateSource(template, stored.text, stored.files, environment)
+        return self.from_stored_parts(stored.text, stored.goal.environment, stored.files)
+
+    def from_stored_parts(
+        self, text: str, sections: Mapping[str, Json], files: Mapping[str, str]
+    ) -> TemplateSource:
+        """Return the source of a stored template, the sections of its environment and files."""
+        template = Template.parse(text, limits=self._services.limits)
+        environment = self._services.environment_from_stored(sections)
+        return TemplateSource(template, text, files, environment)
 
     def _with_container(self, request: RequestT) -> RequestT:
         """Return the request with its container's objects beneath its files."""

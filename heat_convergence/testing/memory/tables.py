@@ -24,6 +24,7 @@ from heat_convergence.convergence.model.resource_columns import with_values
 from heat_convergence.convergence.model.service_record import ServiceRecord
 from heat_convergence.convergence.model.snapshot import Snapshot
 from heat_convergence.convergence.model.stack import Stack
+from heat_convergence.convergence.plans.stored_plan import StoredPlan
 from heat_convergence.convergence.quarantine.entry import QuarantineEntry
 from heat_convergence.testing.memory.values import as_stored
 
@@ -131,6 +132,7 @@ class MemoryTables:
     drift_repairs: Table[tuple[str, str], ResourceRepair] = field(default_factory=Table)
     drift_breakers: Table[str, MassLossBreaker] = field(default_factory=Table)
     quarantine: Table[str, QuarantineEntry] = field(default_factory=Table)
+    plans: Table[str, StoredPlan] = field(default_factory=Table)
     _changed: list[Table[Any, Any]] = field(default_factory=list, compare=False, repr=False)
     _event_count: int = field(default=0, compare=False, repr=False)
 

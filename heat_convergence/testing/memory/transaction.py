@@ -15,6 +15,7 @@ from heat_convergence.testing.memory.goals import MemoryContentRepository, Memor
 from heat_convergence.testing.memory.graph import MemoryGraphRepository
 from heat_convergence.testing.memory.jobs import MemoryJobRepository
 from heat_convergence.testing.memory.leases import MemoryLeaseRepository
+from heat_convergence.testing.memory.plans.repository import MemoryPlanRepository
 from heat_convergence.testing.memory.quarantine.repository import MemoryQuarantineRepository
 from heat_convergence.testing.memory.readiness import MemoryReadinessRepository
 from heat_convergence.testing.memory.resources import (
@@ -36,6 +37,7 @@ class MemoryTransaction:
         self.goals = MemoryGoalRepository(tables)
         self.contents = MemoryContentRepository(tables)
         self.snapshots = MemorySnapshotRepository(tables)
+        self.plans = MemoryPlanRepository(tables)
         self.tree = MemoryTreeRepository(tables)
         self.resources = MemoryResourceRepository(tables)
         self.incarnations = MemoryIncarnationRepository(tables)

@@ -31,7 +31,7 @@ from tests.functional.tenancy.two_tenants import (
 Json = Any
 DATA = Path(__file__).parent / "data" / "access_matrix.txt"
 STACK_OBJECTS = ("own", "nested", "foreign")
-PART_IDS = frozenset({"snapshot_id", "event_id"})
+PART_IDS = frozenset({"snapshot_id", "event_id", "plan_id"})
 SOFTWARE_IDS = frozenset({"config_id", "deployment_id", "server_id"})
 FIXED_NAMES = {
     "resource_name": "agent",
@@ -66,6 +66,8 @@ BODIES: Mapping[str, Body] = {
     "snapshots.restore": lambda _names: {},
     "drift.update_policy": lambda _names: {"paused": False},
     "drift.confirm_breakers": lambda _names: {"confirmed": []},
+    "plan_creation.create": lambda _names: stack_body("p", "new"),
+    "plan_creation.create_for_stack": lambda _names: {"action": "delete"},
     "signals.signal": lambda _names: {"status": "ok"},
     "software_configs.create": lambda _names: {"name": "new"},
     "software_deployments.create": lambda names: {
@@ -109,7 +111,7 @@ def objects_of(route: Route) -> tuple[str, ...]:
         return OBJECTS_IN_BODY[route.handler]
     if names & {"stack_id", "stack_name", "arn"}:
         return (*STACK_OBJECTS, "foreign_part") if names & PART_IDS else STACK_OBJECTS
-    if names & (SOFTWARE_IDS | {"quarantined_id"}):
+    if names & (SOFTWARE_IDS | {"quarantined_id", "plan_id"}):
         return ("own", "foreign")
     return ("-",)
 

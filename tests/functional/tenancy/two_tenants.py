@@ -222,9 +222,10 @@ class TwoTenants:
         path = f"/stacks/{name}/{stack_id}"
         snapshot = self._member(tenant, "POST", f"{path}/snapshots", {})
         event = self._member(tenant, "GET", f"{path}/resources/agent/events")["events"][0]
+        plan = self._member(tenant, "POST", f"{path}/plans", {"action": "delete"})["plan"]
         return {
             "tenant": tenant, "stack_name": name, "stack_id": stack_id,
-            "snapshot_id": snapshot["id"], "event_id": event["id"],
+            "snapshot_id": snapshot["id"], "event_id": event["id"], "plan_id": plan["id"],
             "resource_id": self._resource_id(stack_id),
         }  # fmt: skip
 

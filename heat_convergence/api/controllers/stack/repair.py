@@ -83,20 +83,34 @@ def start_repair(
     context: TraversalContext,
 ) -> StartedTraversal:
     """Start the update that observes the resources and restores what has drifted."""
+    prepared = prepare_repair(request, services, builder, enforcer, repair)
+    return run_in_transaction(
+        services, lambda tx: start_prepared_repair(tx, repair, prepared, context)
+    )
+
+
+def prepare_repair(
+    request: ApiRequest,
+    services: ApiServices,
+    builder: StackBuilder,
+    enforcer: PolicyEnforcer,
+    repair: StackRepair,
+) -> PreparedStack:
+    """Return the stack's own goal, as a new one that the repair leads to."""
     source = builder.sources.from_patch_request(StackBody(), _goal_of(repair))
     stack = repair.stack
-    prepared = builder.prepare_update(
+    return builder.prepare_update(
         source,
         replace(stack, goal_id=services.ids()),
         enforcer.type_forbidden_for(request),
         repair.goal,
     )
-    return run_in_transaction(services, lambda tx: _start(tx, repair, prepared, context))
 
 
-def _start(
+def start_prepared_repair(
     tx: Transaction, repair: StackRepair, prepared: PreparedStack, context: TraversalContext
 ) -> StartedTraversal:
+    """Start the traversal of a repair."""
     tx.contents.put(prepared.contents)
     request = traversal.TraversalRequest(
         stack_id=repair.stack.id,

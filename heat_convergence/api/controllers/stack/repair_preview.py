@@ -5,6 +5,7 @@ Called by ``stack_actions``.  Asks no other service and changes nothing.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from heat_convergence.api.controllers.stack.repair import StackRepair, ancestor_finder
@@ -47,6 +48,13 @@ def preview(
         is_observed = concerned and (is_named or each.status in DRIFTED)
         (observed if is_observed else others).append(each)
     return preview_repairs(observed, others, lambda name: _traits(services.registry, name))
+
+
+def preview_all(
+    registry: ResourceTypeRegistry, resources: Iterable[RepairableResource]
+) -> list[PreviewedRepair]:
+    """Return what an update that observes all these resources would restore."""
+    return preview_repairs(resources, (), lambda name: _traits(registry, name))
 
 
 def _traits(registry: ResourceTypeRegistry, implementation: str) -> TypeTraits:

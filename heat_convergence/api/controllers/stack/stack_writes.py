@@ -7,7 +7,7 @@ the earlier goal; answers as soon as the first jobs are handed to the bus.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import webob
@@ -15,6 +15,7 @@ import webob
 from heat_convergence.api.controllers.base import (
     Controller,
     get_undeleted_stack,
+    new_traversal_context,
     run_in_transaction,
 )
 from heat_convergence.api.http import ApiRequest, empty_response, json_response, status_response
@@ -22,7 +23,7 @@ from heat_convergence.api.policies.enforcer import PolicyEnforcer
 from heat_convergence.api.requests.adopt_stack_data import merge_adopt_stack_data
 from heat_convergence.api.requests.params import QueryParams
 from heat_convergence.api.requests.stack_body import BodyPurpose, StackBody, parse_stack_body
-from heat_convergence.api.services import ApiServices
+from heat_convergence.api.services import ApiOptions, ApiServices
 from heat_convergence.api.trust_delegation import (
     delegation_for_new_stack,
     renew_delegation,
@@ -75,7 +76,7 @@ class StackWritesController(Controller):
         with delegation_for_new_stack(self.services, request, stack):
             started = run_in_transaction(
                 self.services,
-                lambda tx: self._create(tx, request, stack, prepared, adopted),
+                lambda tx: store_new_stack(tx, self.services, request, stack, prepared, adopted),
             )
         send_messages(self.services.bus, started.outgoing_messages, self.services.settings)
         response = json_response(view.format_created_stack(stack, request.base_url), 201)
@@ -115,30 +116,6 @@ class StackWritesController(Controller):
         send_messages(self.services.bus, started.outgoing_messages, self.services.settings)
         return empty_response()
 
-    def _create(
-        self,
-        tx: Transaction,
-        request: ApiRequest,
-        stack: Stack,
-        prepared: PreparedStack,
-        entries: Mapping[str, Json] | None,
-    ) -> StartedTraversal:
-        tx.contents.put(prepared.contents)
-        started = traversal.create_stack(
-            tx,
-            stack=stack,
-            goal=prepared.goal,
-            desired_resources=prepared.desired_resources,
-            context=self.traversal_context(),
-            adopted_resources=adopted_resources(
-                entries, prepared.desired_resources, self.services.registry
-            ),
-        )
-        quotas.check_stack_count(
-            tx, stack.project_id, self.options, unlimited=request.caller.is_cloud_admin
-        )
-        return started
-
     def _change(
         self, request: ApiRequest, name: str, stack_id: str, body: StackBody, purpose: BodyPurpose
     ) -> webob.Response:
@@ -154,38 +131,91 @@ class StackWritesController(Controller):
             replaced_goal,
         )
         renew_delegation(self.services, request, stack)
-        observe = body.converge or self.options.observe_on_update
-        state_source = StateSource.OBSERVED if observe else StateSource.RECORDED
-        values = _stack_values(body, purpose)
+        update = StackUpdate(
+            stack.id,
+            prepared,
+            stack_values_of_update(body, purpose),
+            update_state_source(body, self.options),
+        )
         started = run_in_transaction(
-            self.services, lambda tx: self._update(tx, stack, prepared, values, state_source)
+            self.services, lambda tx: start_update(tx, self.services, update)
         )
         send_messages(self.services.bus, started.outgoing_messages, self.services.settings)
         return status_response(request, 202)
 
-    def _update(
-        self,
-        tx: Transaction,
-        stack: Stack,
-        prepared: PreparedStack,
-        values: Mapping[str, Any],
-        state_source: StateSource,
-    ) -> StartedTraversal:
-        tx.contents.put(prepared.contents)
-        started = traversal.start_traversal(
-            tx,
-            traversal.TraversalRequest(
-                stack_id=stack.id,
-                action=Action.UPDATE,
-                goal=prepared.goal,
-                desired_resources=prepared.desired_resources,
-                stack_values=values,
-                state_source=state_source,
-            ),
-            self.traversal_context(),
-        )
-        quotas.check_updated_tree(tx, started, self.options)
-        return started
+
+@dataclass(frozen=True, slots=True)
+class StackUpdate:
+    """An update that is ready to start.
+
+    Attributes:
+        values: columns of the stack that it sets beside the goal.
+    """
+
+    stack_id: str
+    prepared: PreparedStack
+    values: Mapping[str, Any]
+    state_source: StateSource
+
+
+def store_new_stack(
+    tx: Transaction,
+    services: ApiServices,
+    request: ApiRequest,
+    stack: Stack,
+    prepared: PreparedStack,
+    entries: Mapping[str, Json] | None = None,
+) -> StartedTraversal:
+    """Store a new stack and start its first traversal.
+
+    Args:
+        tx: the transaction.
+        services: the services of the API.
+        request: the request, whose caller may have no quota.
+        stack: the stack.
+        prepared: its goal.
+        entries: the resources of an abandoned stack to adopt, by name.
+    """
+    tx.contents.put(prepared.contents)
+    started = traversal.create_stack(
+        tx,
+        stack=stack,
+        goal=prepared.goal,
+        desired_resources=prepared.desired_resources,
+        context=new_traversal_context(services),
+        adopted_resources=adopted_resources(
+            entries, prepared.desired_resources, services.registry
+        ),
+    )
+    quotas.check_stack_count(
+        tx, stack.project_id, services.options, unlimited=request.caller.is_cloud_admin
+    )
+    return started
+
+
+def start_update(tx: Transaction, services: ApiServices, update: StackUpdate) -> StartedTraversal:
+    """Start the traversal of an update."""
+    tx.contents.put(update.prepared.contents)
+    started = traversal.start_traversal(
+        tx,
+        traversal.TraversalRequest(
+            stack_id=update.stack_id,
+            action=Action.UPDATE,
+            goal=update.prepared.goal,
+            desired_resources=update.prepared.desired_resources,
+            stack_values=update.values,
+            state_source=update.state_source,
+        ),
+        new_traversal_context(services),
+    )
+    quotas.check_updated_tree(tx, started, services.options)
+    return started
+
+
+def update_state_source(body: StackBody, options: ApiOptions) -> StateSource:
+    """Return whether an update observes what it leaves as it is."""
+    observe = body.converge or options.observe_on_update
+    return StateSource.OBSERVED if observe else StateSource.RECORDED
 
 
 def stack_from_body(request: ApiRequest, body: StackBody, services: ApiServices) -> Stack:
@@ -228,7 +258,7 @@ def source_of_update(
     return sources.from_update_request(body)
 
 
-def _stack_values(body: StackBody, purpose: BodyPurpose) -> dict[str, Any]:
+def stack_values_of_update(body: StackBody, purpose: BodyPurpose) -> dict[str, Any]:
     """Return what an update sets beside the goal.
 
     Absent fields stay as they are, but a PUT without tags removes them.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from heat_convergence.testing.openstack import project_limits
 from heat_convergence.testing.openstack.collection import EmulatedResource
 from heat_convergence.testing.openstack.emulation import (
     EmulatedError,
@@ -29,7 +30,7 @@ IMAGE_SAVE_TIME_S = 2.0
 def install(emulation: Emulation) -> None:
     """Install Nova's handlers and flavors."""
     for name in ("m1.nano", "m1.tiny"):
-        emulation.add("nova.flavor", name=name, ram=64)
+        emulation.add("nova.flavor", name=name, ram=64, vcpus=1)
     emulation.latency_s["nova.server delete"] = DELETE_TIME_S
     handlers = (
         ("POST", "/servers", _create),
@@ -53,6 +54,7 @@ def install(emulation: Emulation) -> None:
         ("POST", "/os-aggregates/{id}/action", _change_aggregate),
         ("GET", "/os-availability-zone", _list_zones),
         ("PUT", "/os-quota-sets/{id}", _set_quota),
+        ("GET", "/limits", project_limits.show_compute_limits),
         ("DELETE", "/os-quota-sets/{id}", _accept),
     )
     emulation.add_handlers("compute", handlers)

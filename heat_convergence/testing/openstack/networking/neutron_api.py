@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 from typing import Any
 
+from heat_convergence.testing.openstack import project_limits
 from heat_convergence.testing.openstack.collection import EmulatedResource
 from heat_convergence.testing.openstack.emulation import (
     PROJECT_ID,
@@ -56,6 +57,7 @@ def install(emulation: Emulation) -> None:
         ("PUT", "/trunks/{id}/add_subports", _add_sub_ports),
         ("PUT", "/trunks/{id}/remove_subports", _remove_sub_ports),
         ("PUT", "/quotas/{id}", _set_quota),
+        ("GET", "/quotas/{id}/details", project_limits.show_network_limits),
         ("DELETE", "/quotas/{id}", _delete_quota),
         ("DELETE", "/networks/{id}", _delete_network),
         ("DELETE", "/subnets/{id}", _delete_subnet),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from heat_convergence.testing.openstack import project_limits
 from heat_convergence.testing.openstack.collection import EmulatedResource
 from heat_convergence.testing.openstack.emulation import (
     EmulatedError,
@@ -43,6 +44,7 @@ def install(emulation: Emulation) -> None:
         ("GET", "/qos-specs/{id}/disassociate", _disassociate_specs),
         ("GET", "/qos-specs/{id}/disassociate_all", _disassociate_specs),
         ("PUT", "/os-quota-sets/{id}", _set_quota),
+        ("GET", "/limits", project_limits.show_volume_limits),
         ("DELETE", "/os-quota-sets/{id}", _accept),
         ("POST", "/backups/{id}/restore", _restore),
     )

@@ -1,0 +1,1 @@
+"""Stored plans: their creation, views and execution."""

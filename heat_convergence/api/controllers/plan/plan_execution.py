@@ -1,0 +1,278 @@
+"""The execution of a plan: the action is started if the plan still holds, else refused.
+
+Called by the root controller. Decides whether a plan holds: everything that it was made from must
+be as it was then. The action starts in the same transaction that marks the plan executed, under
+the lock of the stack, so that a plan is executed once at most.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+import webob
+
+from heat_convergence.api.controllers.base import (
+    Controller,
+    get_undeleted_stack,
+    run_in_transaction,
+)
+from heat_convergence.api.controllers.plan.plan_creation import definition_values
+from heat_convergence.api.controllers.plan.plans import load_plan
+from heat_convergence.api.controllers.plan.tree_state import read_tree_state
+from heat_convergence.api.controllers.stack.repair import (
+    StackRepair,
+    prepare_repair,
+    start_prepared_repair,
+)
+from heat_convergence.api.controllers.stack.stack_writes import (
+    StackUpdate,
+    start_update,
+    store_new_stack,
+)
+from heat_convergence.api.http import ApiRequest, json_response
+from heat_convergence.api.policies.enforcer import PolicyEnforcer
+from heat_convergence.api.services import ApiServices
+from heat_convergence.api.trust_delegation import (
+    delegation_for_new_stack,
+    renew_delegation,
+    renew_delegation_if_possible,
+)
+from heat_convergence.api.views import plans as view
+from heat_convergence.common import errors
+from heat_convergence.convergence.lifecycle import stack_actions
+from heat_convergence.convergence.lifecycle.dispatch import send_messages
+from heat_convergence.convergence.lifecycle.plan_storage import StartedTraversal
+from heat_convergence.convergence.model.action import Action, Status
+from heat_convergence.convergence.model.stack import Stack
+from heat_convergence.convergence.planning.desired_state import StateSource
+from heat_convergence.convergence.plans.difference import (
+    capture_definitions,
+    capture_state,
+    list_differences,
+    list_own_differences,
+)
+from heat_convergence.convergence.plans.stored_plan import PlanAction, PlanStatus, StoredPlan
+from heat_convergence.convergence.ports.store import Transaction
+from heat_convergence.stacks import quotas
+from heat_convergence.stacks.goal.stack_builder import PreparedStack, StackBuilder
+from heat_convergence.stacks.source.template_source import TemplateSource
+
+Json = Any
+Start = Callable[[Transaction], StartedTraversal]
+RULES: Mapping[PlanAction, str] = {
+    PlanAction.CREATE: "stacks:create",
+    PlanAction.UPDATE: "stacks:update",
+    PlanAction.PATCH: "stacks:update_patch",
+    PlanAction.DELETE: "stacks:delete",
+    PlanAction.REPAIR: "actions:repair",
+}
+"""The policy rules of the actions, which a caller must pass to execute plans of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedAction:
+    """An action that is ready to start, and the context that it starts in."""
+
+    start: Start
+    delegation: AbstractContextManager[None]
+
+
+class PlanExecutionController(Controller):
+    """The handler that executes plans."""
+
+    def __init__(self, services: ApiServices, enforcer: PolicyEnforcer) -> None:
+        super().__init__(services)
+        self._enforcer = enforcer
+        self._builder = StackBuilder(services)
+        self._preparations = {
+            PlanAction.CREATE: self._prepare_create,
+            PlanAction.UPDATE: self._prepare_update,
+            PlanAction.PATCH: self._prepare_update,
+            PlanAction.DELETE: self._prepare_delete,
+            PlanAction.REPAIR: self._prepare_repair,
+        }
+
+    def execute(
+        self, request: ApiRequest, plan_id: str, stack_name: str = "", stack_id: str = ""
+    ) -> webob.Response:
+        """Start the action of a plan."""
+        with self.database.read() as conn:
+            plan = load_plan(conn, request, plan_id, stack_name, stack_id)
+        self._enforcer.enforce(request, RULES[plan.action])
+        now = self.services.clock()
+        _require_ready(plan, now)
+        prepared = self._preparations[plan.action](request, plan)
+        with prepared.delegation:
+            started = run_in_transaction(
+                self.services, lambda tx: _start_once(tx, plan, now, prepared.start)
+            )
+        send_messages(self.services.bus, started.outgoing_messages, self.services.settings)
+        executed = replace(plan, executed_at=now)
+        shown = view.format_plan_header(executed, now, request.base_url)
+        return json_response({"plan": shown}, 202)
+
+    def _prepare_create(self, request: ApiRequest, plan: StoredPlan) -> PreparedAction:
+        stack = self._new_stack(request, plan)
+        unlimited = request.caller.is_cloud_admin
+        with self.database.read() as conn:
+            quotas.check_new_stack(conn, stack, self.options, unlimited=unlimited)
+        forbidden = self._enforcer.type_forbidden_for(request)
+        prepared = self._builder.prepare_new(self._source(plan), stack, forbidden)
+        _require_same_definitions(plan, prepared)
+        return PreparedAction(
+            lambda tx: store_new_stack(tx, self.services, request, stack, prepared),
+            delegation_for_new_stack(self.services, request, stack),
+        )
+
+    def _prepare_update(self, request: ApiRequest, plan: StoredPlan) -> PreparedAction:
+        with self.database.read() as conn:
+            stack = self._unchanged_stack(conn, request, plan)
+            replaced_goal = self._builder.load_goal_without_files(conn, stack)
+        quotas.check_updatable(stack)
+        prepared = self._builder.prepare_update(
+            self._source(plan),
+            replace(stack, goal_id=self.services.ids()),
+            self._enforcer.type_forbidden_for(request),
+            replaced_goal,
+        )
+        _require_same_definitions(plan, prepared)
+        renew_delegation(self.services, request, stack)
+        update = StackUpdate(
+            stack.id,
+            prepared,
+            _stack_values(plan.request["values"]),
+            StateSource(plan.request["state_source"]),
+        )
+        return PreparedAction(
+            self._guarded(plan, lambda tx: start_update(tx, self.services, update)),
+            nullcontext(),
+        )
+
+    def _prepare_delete(self, request: ApiRequest, plan: StoredPlan) -> PreparedAction:
+        with self.database.read() as conn:
+            stack = self._unchanged_stack(conn, request, plan)
+        renew_delegation_if_possible(self.services, request, stack)
+        skip = tuple(plan.request["skip"])
+        return PreparedAction(
+            self._guarded(
+                plan,
+                lambda tx: stack_actions.delete_stack(
+                    tx, stack.id, skip, self.traversal_context()
+                ),
+            ),
+            nullcontext(),
+        )
+
+    def _prepare_repair(self, request: ApiRequest, plan: StoredPlan) -> PreparedAction:
+        names = frozenset(plan.request["names"])
+        with self.database.read() as conn:
+            stack = self._unchanged_stack(conn, request, plan)
+            goal = self._builder.load_goal(conn, stack)
+        quotas.check_updatable(stack)
+        renew_delegation(self.services, request, stack)
+        repair = StackRepair(stack, goal, names)
+        if not names:  # nothing has drifted: the plan is executed by doing nothing
+            return PreparedAction(
+                self._guarded(plan, lambda _tx: StartedTraversal(stack)), nullcontext()
+            )
+        prepared = prepare_repair(request, self.services, self._builder, self._enforcer, repair)
+        return PreparedAction(
+            self._guarded(
+                plan,
+                lambda tx: start_prepared_repair(tx, repair, prepared, self.traversal_context()),
+            ),
+            nullcontext(),
+        )
+
+    def _unchanged_stack(self, conn: Any, request: ApiRequest, plan: StoredPlan) -> Stack:
+        """Return the plan's stack.
+
+        Raises:
+            PlanOutdated: the tree, or what was observed of it, is not as it was.
+        """
+        stack = get_undeleted_stack(conn, request, plan.stack_name, plan.stack_id)
+        tree = read_tree_state(conn, stack, self.options.max_nested_stack_depth)
+        found = list_differences(plan.state, tree.capture())
+        if found:
+            raise errors.PlanOutdated(found)
+        return stack
+
+    @staticmethod
+    def _guarded(plan: StoredPlan, start: Start) -> Start:
+        return partial(_start_unchanged, plan=plan, start=start)
+
+    def _source(self, plan: StoredPlan) -> TemplateSource:
+        stored = plan.request["source"]
+        return self._builder.sources.from_stored_parts(
+            stored["text"], stored["environment"], stored["files"]
+        )
+
+    def _new_stack(self, request: ApiRequest, plan: StoredPlan) -> Stack:
+        return Stack(
+            id=plan.stack_id,
+            name=plan.stack_name,
+            project_id=plan.project_id,
+            version=1,
+            action=Action.CREATE,
+            status=Status.IN_PROGRESS,
+            status_reason="",
+            goal_id=self.services.ids(),
+            created_at=self.services.clock(),
+            username=request.caller.user_name,
+            **_stack_values(plan.request["values"]),
+        )
+
+
+def _start_once(
+    tx: Transaction, plan: StoredPlan, now: datetime, start: Start
+) -> StartedTraversal:
+    """Mark the plan executed and start the action; if either fails, nothing is done."""
+    tx.stacks.lock(plan.stack_id)  # before the plan; of two executions one waits here
+    if not tx.plans.mark_executed(plan.id, now):
+        raise errors.PlanNotReady(f"Plan {plan.id} has been executed, deleted or has expired.")
+    return start(tx)
+
+
+def _start_unchanged(tx: Transaction, *, plan: StoredPlan, start: Start) -> StartedTraversal:
+    """Start the action if no other has changed the stack since the plan was compared.
+
+    Raises:
+        PlanOutdated: another action has begun meanwhile.
+    """
+    stack = tx.stacks.lock(plan.stack_id)
+    if stack is None or stack.deleted_at is not None:
+        raise errors.EntityNotFound("Stack", plan.stack_name)
+    rows = tx.resources.lock_by_stack(stack.id)
+    current = capture_state([stack, *_descendants(tx, stack)], rows, ())
+    found = list_own_differences(plan.state, current)
+    if found:
+        raise errors.PlanOutdated(found)
+    return start(tx)
+
+
+def _descendants(tx: Transaction, stack: Stack) -> list[Stack]:
+    """Return the nested stacks of a root; those of a nested stack were compared before."""
+    return tx.tree.list_descendants(stack.id) if stack.owner_id is None else []
+
+
+def _require_ready(plan: StoredPlan, now: datetime) -> None:
+    status = plan.status(now)
+    if status is not PlanStatus.READY:
+        raise errors.PlanNotReady(f"Plan {plan.id} is {status} and cannot be executed.")
+
+
+def _require_same_definitions(plan: StoredPlan, prepared: PreparedStack) -> None:
+    """Raise ``PlanOutdated`` if what the template refers to has changed."""
+    found = list_differences(plan.state, capture_definitions(definition_values(prepared)))
+    if found:
+        raise errors.PlanOutdated(found)
+
+
+def _stack_values(values: Mapping[str, Json]) -> dict[str, Any]:
+    """Return columns of the stack from their JSON."""
+    return {key: tuple(each) if key == "tags" else each for key, each in values.items()}

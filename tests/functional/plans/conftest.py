@@ -1,0 +1,25 @@
+"""A service on the emulated cloud, for plans of real resource types."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.functional.drift.drift_cases import INTERVAL_S
+from tests.functional.harness import LocalService
+from tests.functional.openstack_types.emulated_service import ClockedEmulation, emulation_service
+
+
+@pytest.fixture
+def emulated_cloud() -> ClockedEmulation:
+    return ClockedEmulation()
+
+
+@pytest.fixture
+def service(tmp_path: Path, emulated_cloud: ClockedEmulation) -> Iterator[LocalService]:
+    service = emulation_service(emulated_cloud, tmp_path)
+    service.use_settings(watch_interval_s=INTERVAL_S)
+    yield service
+    service.close()
