@@ -25,6 +25,7 @@ _TAGS = {
     "plan_creation": "plans",
     "plan_execution": "plans",
     "previews": "stacks",
+    "progress": "stacks",
     "resource_health": "resources",
     "signals": "resources",
     "stack_actions": "stacks",
