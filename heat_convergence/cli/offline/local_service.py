@@ -116,7 +116,7 @@ class LocalService(InProcessDaemons):
         )
         self.nested_executors: list[NestedStackExecutor] = []
         self.engine, self.observer = self.build_daemons()
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a test may send a request amid another one
         self._inner = build_app(self.services)
 
     def app(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from heat_convergence.stacks.goal.stack_builder import StackBuilder
 from tests.functional.drift.drift_cases import (
     CHANGES,
     drift,
@@ -65,6 +66,23 @@ def test_repair_without_drift_starts_nothing(service, emulated_cloud):
     path = create_stack(service, template())
     watch(service)
     assert repair(service, path) == "CREATE_COMPLETE"
+
+
+def test_repair_that_an_update_overtakes_does_not_undo_it(service, emulated_cloud, monkeypatch):
+    path = create_stack(service, template(port=port(name="one")))
+    prepare = StackBuilder.prepare_update
+
+    def prepare_overtaken(*args: Any) -> Any:
+        monkeypatch.setattr(StackBuilder, "prepare_update", prepare)
+        answer = service.send("PUT", path, {"template": template(port=port(name="two"))})
+        assert answer.status_int == 202, answer.text
+        return prepare(*args)
+
+    monkeypatch.setattr(StackBuilder, "prepare_update", prepare_overtaken)
+    answer = service.send("POST", f"{path}/actions", {"repair": {"resources": ["port"]}})
+    assert (answer.status_int, answer.json["error"]["type"]) == (409, "ActionInProgress")
+    front = ours(emulated_cloud, "neutron.port", physical_id(service, path, "port"))
+    assert front["name"] == "two"
 
 
 def test_repair_reaches_nested_stacks(service, emulated_cloud):

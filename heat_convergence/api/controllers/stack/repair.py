@@ -110,7 +110,15 @@ def prepare_repair(
 def start_prepared_repair(
     tx: Transaction, repair: StackRepair, prepared: PreparedStack, context: TraversalContext
 ) -> StartedTraversal:
-    """Start the traversal of a repair."""
+    """Start the traversal of a repair.
+
+    Raises:
+        ActionInProgress: another request has given the stack a new goal since it was read; the
+            repair would undo it.
+    """
+    stack = tx.stacks.lock(repair.stack.id)
+    if stack is not None and stack.goal_id != repair.stack.goal_id:
+        raise errors.ActionInProgress(stack.name, stack.action)
     tx.contents.put(prepared.contents)
     request = traversal.TraversalRequest(
         stack_id=repair.stack.id,
