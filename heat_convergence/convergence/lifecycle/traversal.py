@@ -141,6 +141,8 @@ def start_traversal(
     if request.initiator is Initiator.USER:
         messages = fail_ancestor_snapshots(tx, stack, action, context)
     snapshot_completion.supersede_snapshot(tx, stack, action)
+    if _leaves_goal(before, action):
+        _mark_ancestors_changed(tx, stack)
     stack = replace(stack, version=stack.version + 1, action=action, **dict(request.stack_values))
     stack = _in_progress(replace(stack, updated_at=context.now), context)
     if request.goal is not None:
@@ -156,6 +158,18 @@ def start_traversal(
     started = store_plan(tx, stack, plan, context, rows)
     messages = (*messages, *started.outgoing_messages)
     return replace(started, outgoing_messages=messages, growth=_growth(rows, request))
+
+
+def _leaves_goal(before: Stack, action: Action) -> bool:
+    """Return whether a nested stack stops on its way to a goal, for an action without one."""
+    on_its_way = before.in_progress and not before.goal_reached
+    return action in _VERBS and on_its_way and before.owner_id is not None
+
+
+def _mark_ancestors_changed(tx: Transaction, stack: Stack) -> None:
+    """Have the next goals of all ancestors lead the nested stack to its goal."""
+    ancestors = [row.id for row in tx.tree.list_ancestor_resources(stack.id)]
+    tx.resources.update(ancestors, properties_hash=None)
 
 
 def _growth(rows: Sequence[Resource], request: TraversalRequest) -> int:
