@@ -1,6 +1,6 @@
 """The page of the job state machine, generated from its table of transitions.
 
-Called by the test that compares ``docs/job-states.rst`` with it, and as
+Called by the test that compares ``docs/reference/job-states.rst`` with it, and as
 ``python -m heat_convergence.testing.job_state_page`` to write that page.
 Must not state anything that the table does not.
 """
@@ -19,7 +19,7 @@ from heat_convergence.convergence.model.transition_rules import (
 _NO_JOB = "no job"
 _INTRODUCTION = """\
 .. Generated from heat_convergence/convergence/model/transition_rules.py:
-   python -m heat_convergence.testing.job_state_page > docs/job-states.rst
+   python -m heat_convergence.testing.job_state_page > docs/reference/job-states.rst
 
 The states of a job
 ===================

@@ -1,6 +1,6 @@
 """Deferred authentication with a real Keystone: trusts, application credentials, passwords.
 
-``docs/testing.rst`` says what each of them needs of Keystone.
+``docs/contribute/testing.rst`` says what each of them needs of Keystone.
 """
 
 from __future__ import annotations

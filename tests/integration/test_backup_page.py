@@ -1,4 +1,4 @@
-"""The commands of ``docs/backup.rst``: a dump of work in progress, restored elsewhere.
+"""The commands of ``docs/operate/backup.rst``: a dump of work in progress, restored elsewhere.
 
 The lost installation goes on for a while after the dump, as a real one does. The restored
 one must bring every stack to its end, with nothing created twice.
@@ -26,7 +26,7 @@ from tests.integration.conftest import Deploy
 from tests.integration.harness import drop_all_tables, query_rows, user_for
 from tests.integration.workload import WorkloadUser
 
-PAGE = DocumentedPage("backup.rst")
+PAGE = DocumentedPage("operate/backup.rst")
 BACKUP = {"mariadb": "MariaDB or MySQL, one snapshot", "postgresql": "\nPostgreSQL"}
 RESTORE = {"mariadb": "   MariaDB or MySQL", "postgresql": "   PostgreSQL"}
 UNFINISHED = "SELECT id FROM resource WHERE job IS NOT NULL"

@@ -1,4 +1,4 @@
-"""The commands of ``docs/installing.rst``, run as they are printed but for names and hosts."""
+"""The commands of ``docs/operate/installing.rst``, run as they are printed but for names."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sqlalchemy.engine import make_url
 from tests.conftest import MARIADB, POSTGRESQL, RABBITMQ, fail_or_skip
 from tests.documented_commands import DocumentedPage, with_name
 
-PAGE = DocumentedPage("installing.rst")
+PAGE = DocumentedPage("operate/installing.rst")
 
 
 @pytest.fixture

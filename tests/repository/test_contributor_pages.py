@@ -27,7 +27,7 @@ def test_contributing_names_existing_files(path: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "page", ["README.rst", *(f"docs/{p.name}" for p in (ROOT / "docs").glob("*.rst"))]
+    "page", ["README.rst", *(str(p.relative_to(ROOT)) for p in (ROOT / "docs").rglob("*.rst"))]
 )
 def test_links_of_pages_lead_to_files(page: str) -> None:
     text = (ROOT / page).read_text()

@@ -20,7 +20,7 @@ from oslo_db import options as db_options
 from heat_convergence.cli import config
 from heat_convergence.conf import clients, opts
 
-DOCUMENT = (Path(__file__).parents[2] / "docs" / "configuration.rst").read_text()
+DOCUMENT = (Path(__file__).parents[2] / "docs" / "operate" / "configuration.rst").read_text()
 # Options with other defaults, each described at the head of the document.
 DIFFERENT_DEFAULTS = {
     ("DEFAULT", "auth_encryption_key"),
@@ -73,7 +73,7 @@ def test_option_is_registered_or_documented_as_unsupported(
         if fnmatch.fnmatchcase(group, row[0]) and fnmatch.fnmatchcase(name, row[1])
     ]
     if not registered(conf, group, name):
-        assert matching, f"[{group}] {name} is not in docs/configuration.rst"
+        assert matching, f"[{group}] {name} is not in docs/operate/configuration.rst"
         return
     assert all("*" in row[0] + row[1] for row in matching), "documented as without a meaning"
     ours = (conf if group == "DEFAULT" else conf[group])[name]

@@ -1,7 +1,7 @@
 """Names, docstrings and sizes of the code: retired words stay retired.
 
 ``data/retired_words.yaml`` lists the words and class names that a plain word has replaced
-(``docs/glossary.rst`` has the plain ones), and the folders that still have some.  Remove
+(``docs/reference/glossary.rst`` has the plain ones), and the folders that still have some.  Remove
 a folder from the list once it is clean.
 """
 

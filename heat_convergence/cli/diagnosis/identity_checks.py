@@ -70,6 +70,6 @@ def _domain(probe: IdentityProbe) -> Finding:
             "stack domain",
             Severity.ERROR,
             one_line(getattr(error, "log_text", error)),
-            "create domain, administrator and role as docs/installing.rst lists",
+            "create domain, administrator and role as docs/operate/installing.rst lists",
         )
     return Finding("stack domain", Severity.OK, f"domain {domain_id} can be administered")

@@ -83,7 +83,7 @@ def _database(conf: cfg.ConfigOpts) -> Database:
 def _run(database: Database, parsed: argparse.Namespace) -> int:
     if parsed.noun != "db":
         found = schema_revisions.get_current_revision(database)
-        # The schema of a later release is compatible, too; see docs/operating.rst.
+        # The schema of a later release is compatible, too; see docs/operate/operating.rst.
         if not schema_revisions.is_compatible(found):
             print(
                 f"The schema is at {found}; this release's is {schema_revisions.HEAD_REVISION}."
@@ -125,7 +125,7 @@ def check(database: Database, parsed: argparse.Namespace) -> int:
 
 
 def restored(database: Database, parsed: argparse.Namespace) -> int:
-    """Prepare work in progress of a restored database; see ``docs/backup.rst``."""
+    """Prepare work in progress of a restored database; see ``docs/operate/backup.rst``."""
     marked = restored_work.mark_possible_creations(database)
     print(f"{marked} resources are looked for before they are created.")
     return OK

@@ -1,7 +1,7 @@
 """The state machine of jobs: its transitions, and the columns that each sets.
 
 A transition names the states that it may start in and sets every column that it owns.
-``job_transitions`` has a function for each of them; ``docs/job-states.rst`` is generated
+``job_transitions`` has a function for each of them; ``docs/reference/job-states.rst`` is generated
 from ``RULES``.  Reads neither rows nor a clock.
 """
 

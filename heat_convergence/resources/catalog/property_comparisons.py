@@ -5,7 +5,7 @@ no drift. Single values that a call sends are compared without a declaration, ``
 others apart from case and notation; lists and maps only if they are declared here. What a body
 does not show is not compared.
 
-Source: the services' API references; docs/drift.rst lists what follows from this.
+Source: the services' API references; docs/use/drift.rst lists what follows from this.
 """
 
 from __future__ import annotations

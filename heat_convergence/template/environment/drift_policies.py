@@ -4,7 +4,7 @@ Decides which words an environment may have under ``drift``, and how they are st
 resource.  Called by ``resource_registry`` and, for the stored form, by ``convergence``.  Must not
 know resource types: whether a property exists is checked where they are known.
 
-Source: docs/drift.rst, "Policies".
+Source: docs/use/drift.rst, "Policies".
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ def compare(heat: Json, ours: Json, place: str = "") -> Iterator[Difference]:
 
 @dataclass(frozen=True, slots=True)
 class AcceptedDifference:
-    """A rule for differences that stay; ``reason`` is a heading of docs/differences.rst.
+    """A rule for differences that stay; ``reason`` is a heading of docs/reference/differences.rst.
 
     Attributes:
         place, story, heat, ours: patterns of what must match.

@@ -20,7 +20,7 @@ from tests.cloud.differential.normalisation import Normaliser
 from tests.cloud.differential.story import load_stories, parse_step
 from tests.cloud.differential.test_differential import GENERATED, SEED
 
-DIFFERENCES = Path(__file__).parents[3] / "docs" / "differences.rst"
+DIFFERENCES = Path(__file__).parents[3] / "docs" / "reference" / "differences.rst"
 STACK_ID = "0b9c1f6e-52f2-4b11-9f4d-2f3a0e4d7a11"
 
 

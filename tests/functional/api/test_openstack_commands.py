@@ -68,5 +68,5 @@ def test_every_command_is_run() -> None:
 
 
 def test_documentation_lists_every_command() -> None:
-    text = (Path(__file__).parents[3] / "docs" / "clients.rst").read_text()
+    text = (Path(__file__).parents[3] / "docs" / "use" / "clients.rst").read_text()
     assert {name for name in all_commands() if f"``{name}``" not in text} == set()

@@ -59,7 +59,7 @@ def current_request_and_thread() -> tuple[str | None, int]:
 
 
 def test_documented_texts_are_those_of_the_code() -> None:
-    page = (ROOT / "docs" / "operating.rst").read_text()
+    page = (ROOT / "docs" / "operate" / "operating.rst").read_text()
     table = page[page.index("ends a daemon; see") : page.index("Changes by others")]
     texts = re.findall(r"^``([a-z ]+)``", table, re.M)
     code = "".join(path.read_text() for path in (ROOT / "heat_convergence").rglob("*.py"))

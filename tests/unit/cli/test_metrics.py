@@ -243,7 +243,7 @@ def test_rules_and_dashboard_name_metrics_that_are_served(
 
 
 def test_every_metric_is_documented(database: Database) -> None:
-    page = (MONITORING.parents[1] / "docs" / "monitoring.rst").read_text()
+    page = (MONITORING.parents[1] / "docs" / "operate" / "monitoring.rst").read_text()
     documented = set(re.findall(r"^``(heat_convergence_\w+)``", page, re.MULTILINE))
     served = {name for name in served_names(database) if not name.endswith(("_bucket", "_sum"))}
     counted = {name for name in served if name.removesuffix("_count") not in served}

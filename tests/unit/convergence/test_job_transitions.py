@@ -17,7 +17,7 @@ from heat_convergence.convergence.model.transition_rules import (
 from heat_convergence.testing.job_state_page import render_page
 from heat_convergence.testing.sample_rows import resource_row, time_at
 
-_PAGE = Path(__file__).parents[3] / "docs" / "job-states.rst"
+_PAGE = Path(__file__).parents[3] / "docs" / "reference" / "job-states.rst"
 
 
 def test_documented_transitions_match_the_table() -> None:

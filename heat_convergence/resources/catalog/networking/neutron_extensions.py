@@ -1,6 +1,6 @@
 """Specs of the resource types of Neutron's firewall, VPN, gateway, mirror and chaining services.
 
-They have not been tested on a real cloud; docs/catalogue.rst shows the state of each.
+They have not been tested on a real cloud; docs/reference/catalogue.rst shows the state of each.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 One command a line; a template is indented below ``create`` and ``update``; the recorded
 output of a command follows it on lines that begin with ``| ``.  Used by the scenario
 interpreter and by the shrinker, which writes a failing history in it.  The commands are
-listed in ``docs/simulator.rst``; nothing here runs them.
+listed in ``docs/contribute/simulator.rst``; nothing here runs them.
 """
 
 from __future__ import annotations

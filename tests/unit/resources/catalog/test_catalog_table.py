@@ -8,7 +8,7 @@ from heat_convergence.resources.catalog.resource_types import load_resource_type
 from heat_convergence.resources.driver.declarative import DeclarativeType
 from tests.conformance import catalog_table
 
-DOCS = Path(__file__).parents[4] / "docs" / "catalogue.rst"
+DOCS = Path(__file__).parents[4] / "docs" / "reference" / "catalogue.rst"
 TYPES = {
     resource_type.name: resource_type
     for resource_type in load_resource_types()
