@@ -130,7 +130,7 @@ def api(server: str) -> Iterator[tuple[int, int]]:
 
 @contextmanager
 def waitress(deployment: ServiceDeployment) -> Iterator[int]:
-    """Run the WSGI application as docs/operate/operating.rst describes; yield the process id."""
+    """Run the WSGI application as docs/operate/connections.rst describes; yield the process id."""
     log = deployment.directory / "waitress.log"
     command = [
         str(Path(sys.executable).with_name("waitress-serve")),

@@ -20,7 +20,7 @@ Handler = Callable[[Exception, str], Result]
 
 
 class BoundaryName(StrEnum):
-    """The boundaries; docs/operate/operating.rst lists what fails at each."""
+    """The boundaries; docs/operate/logging.rst lists what fails at each."""
 
     REQUEST = "request"
     CONNECTION = "connection"

@@ -1,4 +1,4 @@
-"""The API as a WSGI application behind waitress, as docs/operate/operating.rst describes it."""
+"""The API as a WSGI application behind waitress, as docs/operate/connections.rst describes it."""
 
 from __future__ import annotations
 
