@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from heat_convergence.cli import openstack_drift_commands as commands
+from heat_convergence.cli.openstack_commands import drift as commands
 from tests.functional.drift.drift_cases import ours, watch
 from tests.functional.openstack_types.emulated_service import (
     create_stack,

@@ -12,7 +12,7 @@ from cliff.columns import FormattableColumn
 from heatclient import exc
 from osc_lib.exceptions import CommandError
 
-from heat_convergence.cli import openstack_plan_commands as commands
+from heat_convergence.cli.openstack_commands import plans as commands
 from tests.functional.openstack_types.emulated_service import create_stack, port, template
 
 Json = Any

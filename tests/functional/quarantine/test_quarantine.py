@@ -12,7 +12,7 @@ from heatclient.exc import HTTPNotFound
 from osc_lib.exceptions import CommandError
 
 from heat_convergence.api.services import ApiOptions
-from heat_convergence.cli import openstack_quarantine_commands as commands
+from heat_convergence.cli.openstack_commands import quarantine as commands
 from heat_convergence.common.failures import Conflict, ResourceFailure
 from heat_convergence.convergence.model.job import ObservedState
 from heat_convergence.db.maintenance.consistency import find_inconsistencies

@@ -11,10 +11,12 @@ from typing import Any
 from urllib.parse import quote
 
 from heatclient.exc import HTTPNotFound
-from osc_lib.command import command
 from osc_lib.exceptions import CommandError
 
-from heat_convergence.cli.openstack_drift_commands import OrchestrationLister
+from heat_convergence.cli.openstack_commands.orchestration import (
+    OrchestrationCommand,
+    OrchestrationLister,
+)
 
 Json = Any
 _PAGE_SIZE = 100
@@ -51,7 +53,7 @@ class ListStackQuarantine(OrchestrationLister):
             marker = found["quarantine"][-1]["id"]
 
 
-class _QuarantineChange(command.Command):
+class _QuarantineChange(OrchestrationCommand):
     """A command that changes entries of the quarantine."""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
@@ -68,10 +70,9 @@ class _QuarantineChange(command.Command):
         Raises:
             CommandError: One is not in quarantine.
         """
-        manager: Any = self.app.client_manager
         for each in parsed_args.id:
             try:
-                self.change(manager.orchestration.http_client, quote(each))
+                self.change(self.client.http_client, quote(each))
             except HTTPNotFound as error:
                 raise CommandError(f"Quarantined resource not found: {each}") from error
 

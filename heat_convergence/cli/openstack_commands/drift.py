@@ -1,7 +1,6 @@
 """The commands about drift that this package adds to the ``openstack`` command line.
 
-Loaded by OpenStackClient through entry points, beside the commands of python-heatclient, whose
-client sends the requests.
+Loaded by OpenStackClient through entry points.
 """
 
 from __future__ import annotations
@@ -10,11 +9,8 @@ import argparse
 import json
 from collections.abc import Iterator, Sequence
 from typing import Any
-from urllib.parse import quote, urlencode
 
-from heatclient.exc import HTTPNotFound
-from osc_lib.command import command
-from osc_lib.exceptions import CommandError
+from heat_convergence.cli.openstack_commands.orchestration import OrchestrationLister
 
 Json = Any
 Table = tuple[Sequence[str], Iterator[Sequence[Json]]]
@@ -38,37 +34,6 @@ _REPAIR_COLUMNS = (
     "Repair Reason",
     "Properties",
 )
-
-
-class OrchestrationLister(command.Lister):
-    """A command that prints a list that the orchestration service returns."""
-
-    def get_json(self, path: str, **query: Json) -> Json:
-        """Return the body of a GET request."""
-        text = urlencode({name: value for name, value in query.items() if value}, doseq=True)
-        return self._client.http_client.get(f"{path}?{text}" if text else path).json()
-
-    def post_json(self, path: str, body: Json) -> Json:
-        """Return the body of the response to a POST request."""
-        return self._client.http_client.post(path, data=body).json()
-
-    def find_stack(self, name_or_id: str) -> str:
-        """Return the path of a stack.
-
-        Raises:
-            CommandError: There is no such stack.
-        """
-        try:
-            found = self._client.stacks.get(name_or_id)
-        except HTTPNotFound as error:
-            raise CommandError(f"Stack not found: {name_or_id}") from error
-        return f"/stacks/{quote(found.stack_name)}/{quote(found.id)}"
-
-    @property
-    def _client(self) -> Any:
-        """The client of python-heatclient, whose plug-in has named the attribute."""
-        manager: Any = self.app.client_manager
-        return manager.orchestration
 
 
 def _add_status(parser: argparse.ArgumentParser) -> None:

@@ -1,7 +1,6 @@
 """The commands about stored plans that this package adds to the ``openstack`` command line.
 
-Loaded by OpenStackClient through entry points, beside the commands of python-heatclient, whose
-client sends the requests.
+Loaded by OpenStackClient through entry points.
 """
 
 from __future__ import annotations
@@ -18,6 +17,8 @@ from heatclient.common import utils as heat_utils
 from heatclient.exc import HTTPConflict, HTTPNotFound
 from osc_lib.command import command
 from osc_lib.exceptions import CommandError
+
+from heat_convergence.cli.openstack_commands.orchestration import OrchestrationCommand
 
 Json = Any
 ShownItem = tuple[Sequence[str], Sequence[Json]]
@@ -86,14 +87,8 @@ class QuotasColumn(FormattableColumn[Json]):
         return self._value
 
 
-class _PlanCommand(command.Command):
+class _PlanCommand(OrchestrationCommand):
     """Requests about plans; a part of every command."""
-
-    @property
-    def client(self) -> Any:
-        """The client of python-heatclient, whose plug-in has named the attribute."""
-        manager: Any = self.app.client_manager
-        return manager.orchestration
 
     def get_plan(self, plan_id: str, query: str = "") -> Json:
         """Return a plan.
@@ -119,18 +114,6 @@ class _PlanCommand(command.Command):
             CommandError: There is no such plan.
         """
         self._request("delete", f"/plans/{quote(plan_id)}", plan_id)
-
-    def find_stack(self, name_or_id: str) -> str:
-        """Return the path of a stack.
-
-        Raises:
-            CommandError: There is no such stack.
-        """
-        try:
-            found = self.client.stacks.get(name_or_id)
-        except HTTPNotFound as error:
-            raise CommandError(f"Stack not found: {name_or_id}") from error
-        return f"/stacks/{quote(found.stack_name)}/{quote(found.id)}"
 
     def _request(self, method: str, path: str, plan_id: str) -> Any:
         try:
@@ -269,7 +252,7 @@ class ExecuteStackPlan(_PlanCommand, command.ShowOne):
             raise CommandError(message)
 
 
-class DeleteStackPlan(_PlanCommand, command.Command):
+class DeleteStackPlan(_PlanCommand):
     """Delete stored plans; nothing else changes."""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
