@@ -137,7 +137,7 @@ def _accept_every_nested_end(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         (_ignore_lost_leases, {"rule 3"}),
         (_claim_leased_rows, {"rule 3"}),
-        (_claim_changed_rows, {"rule 2", "rule 3", "rule 6"}),
+        (_claim_changed_rows, {"rule 2", "rule 3", "rule 4", "rule 6"}),
         (_remove_sweep, {"rule 9"}),
         (_record_intent_after_call, {"rule 4"}),
         (_drop_physical_dependencies, {"rule 5"}),

@@ -72,13 +72,13 @@ def test_repair_that_an_update_overtakes_does_not_undo_it(service, emulated_clou
     path = create_stack(service, template(port=port(name="one")))
     prepare = StackBuilder.prepare_update
 
-    def prepare_overtaken(*args: Any) -> Any:
+    def prepare_after_update(*args: Any) -> Any:
         monkeypatch.setattr(StackBuilder, "prepare_update", prepare)
         answer = service.send("PUT", path, {"template": template(port=port(name="two"))})
         assert answer.status_int == 202, answer.text
         return prepare(*args)
 
-    monkeypatch.setattr(StackBuilder, "prepare_update", prepare_overtaken)
+    monkeypatch.setattr(StackBuilder, "prepare_update", prepare_after_update)
     answer = service.send("POST", f"{path}/actions", {"repair": {"resources": ["port"]}})
     assert (answer.status_int, answer.json["error"]["type"]) == (409, "ActionInProgress")
     front = ours(emulated_cloud, "neutron.port", physical_id(service, path, "port"))

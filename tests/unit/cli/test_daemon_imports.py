@@ -12,6 +12,7 @@ pytestmark = pytest.mark.processes
 
 _PRINT_MODULES = """
 import sys
+sys.modules["osprofiler"] = None  # an extra; with it keystoneauth1 loads webob
 from heat_convergence.cli import concurrency
 concurrency.set_up_backend("eventlet")
 import heat_convergence.cli.{}

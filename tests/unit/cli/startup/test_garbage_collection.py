@@ -12,6 +12,7 @@ import pytest
 from heat_convergence.cli.daemons import daemon_service
 from heat_convergence.cli.daemons.daemon_service import DaemonService
 from heat_convergence.cli.startup.startup_state import StartupState
+from heat_convergence.cli.watchdog import Watchdog
 
 PROGRAM = """
 import gc
@@ -71,6 +72,7 @@ def test_worker_settles_the_collector_once_it_has_started(
         return lambda *_arguments: calls.append(name)
 
     monkeypatch.setattr(daemon_service.config, "configure_logging", recorded("logging"))
+    monkeypatch.setattr(daemon_service, "start_tracing", recorded("tracing"))
     monkeypatch.setattr(
         daemon_service, "assemble_components", lambda *_conf, **_options: "components"
     )
@@ -78,5 +80,8 @@ def test_worker_settles_the_collector_once_it_has_started(
     worker = SimpleNamespace(start=recorded("started"))
     metrics: Any = SimpleNamespace(serve=recorded("metrics"))
     conf: Any = SimpleNamespace(log_options=False)
-    DaemonService(conf, lambda _components: worker, StartupState(), metrics=metrics).start()
-    assert calls == ["logging", "started", "metrics", "settled"]
+    service = DaemonService(
+        conf, lambda _components: worker, StartupState(), metrics=metrics, watchdog=Watchdog()
+    )
+    service.start()
+    assert calls == ["logging", "tracing", "started", "metrics", "settled"]
