@@ -38,6 +38,7 @@ class PlansController(Controller):
         self, request: ApiRequest, stack_name: str = "", stack_id: str = ""
     ) -> webob.Response:
         """List the plans of a stack or of all stacks of the project, without resources."""
+        QueryParams(request.GET).reject_unknown(set())
         with self.database.read() as conn:
             project_id = request.project_id
             if stack_id:
