@@ -63,6 +63,7 @@ PATHS: Mapping[str, Reach] = {
     "deployment_id": Reach.DEPLOYMENT,
     "server_id": Reach.SERVER,
     "quarantined_id": Reach.IN_PROJECT,
+    "plan_id": Reach.IN_PROJECT,
 }
 """Placeholder in the path of a route → what may be reached by it."""
 
