@@ -183,11 +183,15 @@ def cancel_update(
     run: OpenStackShell, files: TemplateDirectory, name: str, settled: Callable[[], None]
 ) -> None:
     run("stack", "create", "--wait", "-t", files.template, name)
+    assert run.json("stack", "why", name) == []
     run("stack", "cancel", name, status=1)  # nothing is under way
     again = ("stack", "update", "--existing", "--parameter", "size=9", "--pre-update", "secret")
     run(*again, name)
     settled()
     assert run.json("stack", "show", name)["stack_status"] == "UPDATE_IN_PROGRESS"
+    (waiting, *_) = run.json("stack", "why", name, "--limit", "1")
+    assert (waiting["Resource"], waiting["Resource Type"]) == ("secret", "OS::Heat::RandomString")
+    assert "pre-update" in waiting["Reason"]
     run("stack", "cancel", "--wait", name)
     shown = run.json("stack", "show", name)
     assert (shown["stack_status"], shown["parameters"]["size"]) == ("ROLLBACK_COMPLETE", "4")
@@ -337,10 +341,18 @@ def plan_and_execute(run: OpenStackShell, files: TemplateDirectory, name: str) -
     run("stack", "delete", "--yes", "--wait", name)
 
 
+def list_quarantine(run: OpenStackShell) -> None:
+    """The quarantine of the project, and refusals for what is not in it."""
+    assert "absent" not in {row["ID"] for row in run.json("stack", "quarantine", "list")}
+    for command in ("retry", "dismiss"):
+        refused = run("stack", "quarantine", command, "absent", status=1)
+        assert "Quarantined resource not found: absent" in refused
+
+
 def conversation_names() -> Iterator[str]:
     """Yield the names of all conversations."""
     yield from ("life", "snapshots", "handover", "hooks", "cancelled")
-    yield from ("service", "software", "configs", "drift", "plans")
+    yield from ("service", "software", "configs", "drift", "plans", "quarantine")
 
 
 def run_conversation(
@@ -357,6 +369,7 @@ def run_conversation(
         "service": lambda: service_information(run, files),
         "software": lambda: software_deployments(run, f"server-of-{name}"),
         "configs": lambda: software_configs(run, files),
+        "quarantine": lambda: list_quarantine(run),
         "plans": lambda: plan_and_execute(run, files, name),
         "drift": lambda: show_and_repair_drift(run, files, name, settled),
     }

@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import time
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,20 +17,25 @@ from heat_convergence.api.services import ApiOptions
 from heat_convergence.db.maintenance.purge import (
     find_project_stacks,
     purge_contents,
+    purge_plans,
     purge_software,
     purge_stacks,
 )
+from heat_convergence.db.tables import quarantine
 from heat_convergence.sandbox.expression_sandbox import ExpressionSandbox, SandboxSettings
 from heat_convergence.template.limits import TemplateLimits
 from tests.functional.harness import LocalService
 from tests.fuzz.process_usage import processor_seconds
 from tests.fuzz.sample_requests import TEMPLATE
+from tests.quarantined_resource import add_quarantined
 
 Json = Any
 _STEPS_AFTER_REQUEST = 60  # messages and polls; the rest waits for the next request
 _LONGEST_JUMP_S = 3600.0  # a template may ask for a wait beyond the year 9999
 _OPTIONS = ApiOptions(enable_stack_adopt=True, enable_stack_abandon=True, access_log=False)
 _PURGED_STACKS = 10_000
+_PURGED_PLANS = 10_000
+_LATEST = datetime.max.replace(tzinfo=UTC)
 _CONTENTS_EVERY = 50  # blocks
 
 
@@ -113,6 +119,15 @@ class FuzzedService:
             "GET", f"/stacks/s/{stack_id}/resources/r/events", project=self.project
         )
         self.existing["event_id"] = events.json["events"][0]["id"]
+        plan = {"action": "patch", "parameters": {"p": "y"}}
+        self.existing["plan_id"] = self._make(f"/stacks/s/{stack_id}/plans", plan, "plan")
+        self._quarantine(f"quarantined-{number}")
+
+    def _quarantine(self, resource_id: str) -> None:
+        """Put a resource of the block's project into quarantine."""
+        with self.service.database.write() as connection:
+            add_quarantined(connection, self.service.clock(), resource_id, project_id=self.project)
+        self.existing["quarantined_id"] = resource_id
 
     def end_block(self, number: int) -> None:
         """Delete everything that the block has made."""
@@ -120,6 +135,9 @@ class FuzzedService:
         self.service.bus.pending.clear()
         purge_stacks(database, find_project_stacks(database, self.project, _PURGED_STACKS))
         purge_software(database, self.project)
+        purge_plans(database, _LATEST, _PURGED_PLANS)
+        with database.write() as connection:
+            connection.execute(quarantine.delete())
         if number % _CONTENTS_EVERY == 0:
             purge_contents(database)
 

@@ -93,6 +93,21 @@ def _patch(random: Random) -> Json:
     return kept | ({"clear_parameters": ["p"]} if random.random() < 0.2 else {})
 
 
+def _plan(random: Random) -> Json:
+    """Return the body of a plan of one of the actions on a stack."""
+    makers: tuple[Callable[[Random], Json], ...] = (
+        _update,
+        lambda random: {"action": "update", **_update(random)},
+        lambda random: {"action": "patch", **_patch(random)},
+        lambda random: {"action": "delete", "skip": random.choice((["t"], ["r", "absent"], None))},
+        lambda random: {
+            "action": "repair",
+            "resources": random.choice((["t"], ["absent"], None)),
+        },
+    )
+    return random.choice(makers)(random)
+
+
 def _signal(random: Random) -> Json:
     return random.choice((
         {}, {"status": "SUCCESS", "reason": "r", "data": "d", "id": "1"}, {"unset_hook": "x"},
@@ -114,6 +129,7 @@ _BODIES: dict[str, Callable[[Random], Json]] = {
     "create": _create,
     "update": _update,
     "patch": _patch,
+    "plan": _plan,
     "action": lambda random: {random.choice(ACTIONS): None},
     "drift_policy": lambda random: {
         "policy": random.choice((*DriftPolicy, None)),
@@ -140,6 +156,7 @@ _BODIES: dict[str, Callable[[Random], Json]] = {
 _QUERY_VALUES = (
     "true", "false", "0", "1", "2", "asc", "desc", "plan", "definition", "name", "stack_name",
     "a,b", "COMPLETE", "CREATE_COMPLETE", "r", "o", "99001", "hot", "cfn", "creation_time",
+    "summary", "replace",
 )  # fmt: skip
 
 
@@ -174,6 +191,8 @@ def path_values(existing: Mapping[str, str], random: Random) -> dict[str, str]:
         "snapshot_id": "absent",
         "config_id": "absent",
         "deployment_id": "absent",
+        "plan_id": "absent",
+        "quarantined_id": "absent",
         "subpath": random.choice(("resources", "events", "actions", "environment", "files")),
         "arn": "arn:openstack:heat::p:stacks/s/{stack_id}".format(**existing),
         **existing,

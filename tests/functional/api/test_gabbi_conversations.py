@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import unittest
 from collections.abc import Callable, Iterable
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +16,11 @@ from gabbi.suite import GabbiSuite
 from heat_convergence.api.routes.route import Route
 from heat_convergence.api.routes.table import ROUTES, RouteTable
 from heat_convergence.api.services import ApiOptions
-from heat_convergence.convergence.quarantine.entry import QuarantineEntry
-from heat_convergence.db.quarantine_repository import SqlQuarantineRepository
 from heat_convergence.db.statements import software
 from heat_convergence.db.statements.software import SoftwareConfigRow, SoftwareDeploymentRow
 from heat_convergence.db.tables import metadata
 from tests.functional.harness import LocalService
+from tests.quarantined_resource import add_quarantined
 
 DIRECTORY = Path(__file__).parents[1] / "gabbits"
 
@@ -40,7 +38,7 @@ class ServiceFixture(fixture.GabbiFixture):
             for table in reversed(metadata.sorted_tables):
                 connection.execute(table.delete())
             add_stack_user_project(connection, service)
-            add_quarantined(connection, service)
+            add_quarantined(connection, service.clock(), "quarantined", project_id="p")
 
     def stop_fixture(self) -> None:
         ServiceFixture.current.close()
@@ -101,25 +99,6 @@ def application() -> Callable[..., Iterable[bytes]]:
         return ServiceFixture.current.app(environ, noting)
 
     return app
-
-
-def add_quarantined(connection: Any, service: LocalService) -> None:
-    """Quarantine a resource of project ``p``, which no observer tries for a while."""
-    now = service.clock()
-    entry = QuarantineEntry(
-        resource_id="quarantined",
-        stack_id="gone",
-        root_id="gone",
-        project_id="p",
-        stack_name="gone",
-        resource_name="a",
-        resource_type="OS::Heat::TestResource",
-        physical_id="p-1",
-        reason="it is in use",
-        since=now,
-        next_at=now + timedelta(days=1),
-    )
-    SqlQuarantineRepository(connection).add([entry])
 
 
 def conversations() -> dict[str, GabbiSuite]:

@@ -9,8 +9,9 @@ import pytest
 from openstackclient import shell
 
 from tests import openstack_commands
-from tests.functional.conftest import LiveServer
+from tests.functional.conftest import PROJECT, LiveServer
 from tests.openstack_shell import OpenStackShell, TemplateDirectory, all_commands
+from tests.quarantined_resource import add_quarantined
 
 RUN_COMMANDS: set[str] = set()
 
@@ -45,6 +46,20 @@ def test_stack_events_are_followed(run: OpenStackShell, live: LiveServer, tmp_pa
     openstack_commands.follow_events(
         run, files, "followed", environment(live), tmp_path / "followed.log"
     )
+
+
+def test_resource_in_quarantine_is_retried_and_dismissed(
+    run: OpenStackShell, live: LiveServer
+) -> None:
+    with live.service.database.write() as connection:
+        add_quarantined(connection, live.service.clock(), "quarantined", project_id=PROJECT)
+    (row,) = run.json("stack", "quarantine", "list")
+    assert (row["ID"], row["Quarantine Reason"]) == ("quarantined", "it is in use")
+    run("stack", "quarantine", "retry", "quarantined")
+    (row,) = run.json("stack", "quarantine", "list")
+    assert row["Quarantine Status"] == "RETRYING"
+    run("stack", "quarantine", "dismiss", "quarantined")
+    assert run.json("stack", "quarantine", "list") == []
 
 
 def test_services_are_listed(run: OpenStackShell) -> None:

@@ -158,7 +158,7 @@ def test_an_update_supersedes_a_snapshot_under_way(service: LocalService) -> Non
     ("method", "suffix", "body", "code", "error_type"),
     [
         ("POST", "/snapshots", None, 400, "HTTPBadRequest"),
-        ("POST", "/snapshots", {"name": 1}, 400, "HTTPBadRequest"),
+        ("POST", "/snapshots", {"name": [1]}, 400, "HTTPBadRequest"),
         ("POST", "/snapshots", {"name": "n" * 256}, 400, "HTTPBadRequest"),
         ("GET", "/snapshots/none", None, 404, "SnapshotNotFound"),
         ("DELETE", "/snapshots/none", None, 404, "SnapshotNotFound"),
