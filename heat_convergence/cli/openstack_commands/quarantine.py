@@ -5,6 +5,7 @@ Loaded by OpenStackClient through entry points, as those about drift.
 
 from __future__ import annotations
 
+import abc
 import argparse
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -76,9 +77,9 @@ class _QuarantineChange(OrchestrationCommand):
             except HTTPNotFound as error:
                 raise CommandError(f"Quarantined resource not found: {each}") from error
 
+    @abc.abstractmethod
     def change(self, client: Any, quarantined_id: str) -> None:
         """Send the request about one entry."""
-        raise NotImplementedError
 
 
 class RetryStackQuarantine(_QuarantineChange):
