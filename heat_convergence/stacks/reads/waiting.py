@@ -7,7 +7,7 @@ for any number of jobs, none for a stack at rest.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -109,9 +109,7 @@ def _with_queue_position(
         return explained
     position = waiting.count_in_queue(connection, project_id, job.since) + 1
     message = f"{explained.message}: place {position} in the project's queue"
-    return WaitingResource(
-        job, message, explained.requirements, explained.tries, queue_position=position
-    )
+    return replace(explained, message=message, queue_position=position)
 
 
 def _message(

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from heat_convergence.convergence.model.job import JobState
+from heat_convergence.db.tables import resource, resource_graph
 from heat_convergence.testing.statement_counter import count_statements
 from tests.functional.harness import LocalService
 from tests.functional.project_client import ProjectClient, hot_template, resource_definition
@@ -106,6 +108,32 @@ def test_the_first_failure_names_path_and_remedy(heat: ProjectClient) -> None:
     assert failure["path"] == "child/bad"
     assert failure["reason"] == heat.stack("s")["stack_status_reason"]
     assert failure["remedy"].endswith(".")
+
+
+def test_a_job_in_the_queue_of_its_project_has_its_place(heat: ProjectClient) -> None:
+    for name in ("s", "t"):
+        heat.create(name, CHAIN, hold=True)
+        heat.service.clock.advance(5)
+    with heat.service.database.write() as conn:
+        queued = resource.update().where(resource.c.name == "a")
+        conn.execute(queued.values(job_state=JobState.SCHEDULABLE))
+    assert waiting(heat, "a", "s")["queue_position"] == 1
+    shown = waiting(heat, "a", "t")
+    assert shown["queue_position"] == 2
+    assert shown["message"].endswith(": place 2 in the project's queue")
+
+
+def test_a_retry_names_its_number_its_time_and_the_failure(heat: ProjectClient) -> None:
+    heat.create("s", CHAIN, hold=True)
+    due = heat.service.clock() + timedelta(seconds=8)
+    with heat.service.database.write() as conn:
+        failed = resource.update().where(resource.c.name == "a")
+        reason = "Quota exceeded"
+        conn.execute(failed.values(job_state=JobState.RETRY, observe_at=due, status_reason=reason))
+        conn.execute(resource_graph.update().values(retry_count=2))
+    shown = waiting(heat, "a")
+    assert (shown["state"], shown["failed_tries"]) == ("RETRY", 2)
+    assert shown["message"] == "waits for try 3 of 6 in 8 s: Quota exceeded"
 
 
 def test_the_number_of_resources_does_not_change_that_of_statements(heat: ProjectClient) -> None:

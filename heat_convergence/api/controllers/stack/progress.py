@@ -33,7 +33,6 @@ class ProgressController(Controller):
             stack = get_stack(conn, request, stack_name, stack_id)
             levels = self.options.max_nested_stack_depth
             tree = {each.id: each for each, _depth in stacks.get_tree(conn, stack.id, levels)}
-            tree[stack.id] = stack
             counts = waiting.count_jobs(conn, tree.keys())
             explained = explain_stacks(
                 conn, list(tree), services.clock(), services.settings.retry_limit, limit
