@@ -1,0 +1,1 @@
+"""Delivery of the console to browsers, and what protects it there."""

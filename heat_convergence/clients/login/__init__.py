@@ -1,0 +1,1 @@
+"""Logins of users at Keystone."""

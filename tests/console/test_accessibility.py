@@ -1,0 +1,94 @@
+"""Every view of the console by the rules of axe-core, in both colour schemes and on a phone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, expect
+
+from tests.console.browser import TIMEOUT_MS
+from tests.console.conftest import EmulatedConsole
+from tests.functional.drift.drift_cases import ours, watch
+from tests.functional.openstack_types.emulated_service import (
+    create_stack,
+    physical_id,
+    port,
+    template,
+)
+
+ALL_RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+# What differs between the schemes and on a phone; all rules take two seconds for each view.
+RULES = {
+    "light": {"runOnly": ALL_RULES},
+    "dark": {"runOnly": {"type": "rule", "values": ["color-contrast"]}},
+    "phone": {"runOnly": {"type": "rule", "values": ["target-size"]}},
+}
+STACK_VIEWS = {
+    "graph": "What stands higher",
+    "resources": "CREATE_COMPLETE",
+    "resources/port": "Attributes",
+    "timeline": "the longest is",
+    "events": "completed successfully",
+    "drift": "observed",
+    "outputs": "Parameters",
+    "template": "heat_template_version",
+    "update": "Update without a plan",
+}
+PROJECT_VIEWS = {
+    "stacks": "1 of 1 stacks",
+    "create": "Create the stack",
+    "plans": "Plans",
+    "drift": "observed",
+    "quarantine": "Nothing is in quarantine",
+    "service": "None is suspected",
+}
+
+
+@pytest.fixture(params=RULES)
+def variant(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def page(variant: str, chromium: Browser) -> Iterator[Page]:
+    width = 360 if variant == "phone" else 1280
+    scheme = "dark" if variant == "dark" else "light"
+    # The rules are run by a script that the policy of the page would refuse.
+    context = chromium.new_context(
+        viewport={"width": width, "height": 800}, color_scheme=scheme, bypass_csp=True
+    )
+    page = context.new_page()
+    page.set_default_timeout(TIMEOUT_MS)
+    yield page
+    context.close()
+
+
+def violations(page: Page, variant: str) -> list[str]:
+    """Return what axe-core finds, with the first element of each finding."""
+    found = Axe().run(page, options=RULES[variant]).response["violations"]
+    return [f"{each['id']}: {each['help']}: {each['nodes'][0]['html']}" for each in found]
+
+
+def test_views_break_no_rule_of_accessibility(
+    page: Page, variant: str, emulated: EmulatedConsole
+) -> None:
+    service = emulated.service
+    path = create_stack(service, template(port=port(name="front")))
+    watch(service)
+    ours(emulated.cloud, "neutron.port", physical_id(service, path, "port"))["name"] = "other"
+    watch(service)
+    views = {f"{path}/{tab}": text for tab, text in STACK_VIEWS.items()}
+    views |= {f"/{view}": text for view, text in PROJECT_VIEWS.items()}
+    found = {}
+    for view, text in views.items():
+        page.goto(f"{emulated.url}/#/p{view}")
+        expect(page.locator("main")).to_contain_text(text)
+        found[view] = violations(page, variant)
+        width = page.evaluate("document.documentElement.scrollWidth - innerWidth")
+        assert width <= 0, f"{view} is wider than the window"
+    page.goto(f"{emulated.url}/#/p{path}")
+    page.get_by_role("button", name="Delete").click()
+    found["dialog"] = violations(page, variant)
+    assert [f"{view}: {each}" for view, listed in found.items() for each in listed] == []

@@ -1,0 +1,153 @@
+"""The console with a login, expired tokens and an API that is away; the network is a stand-in."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from playwright.sync_api import Page, Route, expect
+
+from tests.console.browser import RecordedPage, take_screenshot
+from tests.console.conftest import EmulatedConsole
+
+TOKEN = {
+    "token": "t0ken",
+    "expires_at": "2126-01-01T00:00:00Z",
+    "project_id": "p",
+    "project_name": "shop",
+    "user_name": "anna",
+    "roles": ["member"],
+}
+
+
+class ProtectedService:
+    """A Keystone between the page and the service: accepts one password and its token.
+
+    Attributes:
+        is_expired: Whether the token is refused.
+        tokens: The tokens that requests had.
+    """
+
+    def __init__(self, page: Page) -> None:
+        self.is_expired = False
+        self.tokens: set[str | None] = set()
+        page.route("**/console/settings.json", self._settings)
+        page.route("**/console/tokens", self._log_in)
+        page.route("**/v1/**", self._call)
+
+    def _settings(self, route: Route) -> None:
+        route.fulfill(json={"auth": "keystone", "project_id": None})
+
+    def _log_in(self, route: Route) -> None:
+        body = json.loads(route.request.post_data or "{}")
+        if body.get("password") == "right":
+            self.is_expired = False
+            route.fulfill(json=TOKEN)
+        else:
+            route.fulfill(status=401, json={"error": {"message": "Keystone does not accept it."}})
+
+    def _call(self, route: Route) -> None:
+        token = route.request.headers.get("x-auth-token")
+        self.tokens.add(token)
+        if token != "t0ken" or self.is_expired:
+            route.fulfill(status=401, body="Authentication required")
+        else:
+            route.continue_()
+
+
+def log_in(page: Page, password: str) -> None:
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("User", exact=True).fill("anna")
+    dialog.get_by_label("Password", exact=True).fill(password)
+    dialog.get_by_role("button", name="Log in").click()
+
+
+def test_expired_token_is_requested_again_and_nothing_is_lost(
+    recorded: RecordedPage, emulated: EmulatedConsole
+) -> None:
+    service = ProtectedService(recorded.page)
+    page = recorded.open(f"{emulated.url}/#/p/create")
+    log_in(page, "wrong")
+    expect(page.get_by_role("dialog")).to_contain_text("Keystone does not accept it.")
+    take_screenshot(page, "login")
+    log_in(page, "right")
+    expect(page.get_by_text("anna in shop")).to_be_visible()
+    service.is_expired = True
+    page.get_by_label("Name of the stack").fill("kept")
+    page.get_by_label("Template").fill("heat_template_version: 2018-08-31")
+    page.get_by_role("button", name="Create the stack").click()
+    log_in(page, "right")
+    expect(page.get_by_role("heading", level=1, name="kept")).to_be_visible()
+    assert service.tokens == {"t0ken"}
+    stored = page.evaluate("[localStorage.length, sessionStorage.length, document.cookie]")
+    assert stored == [0, 0, ""]
+
+
+def test_address_of_another_project_is_not_opened_silently(
+    recorded: RecordedPage, emulated: EmulatedConsole
+) -> None:
+    ProtectedService(recorded.page)
+    page = recorded.open(f"{emulated.url}/#/other/stacks")
+    log_in(page, "right")
+    expect(page.get_by_role("heading", name="Another project")).to_be_visible()
+
+
+def test_outage_is_shown_and_ends_by_itself(
+    recorded: RecordedPage, emulated: EmulatedConsole
+) -> None:
+    page = recorded.open(emulated.url)
+    expect(page.get_by_text("0 of 0 stacks")).to_be_visible()
+    page.route("**/v1/**", lambda route: route.abort())
+    expect(page.get_by_text("The service does not answer")).to_be_visible()
+    page.unroute("**/v1/**")
+    expect(page.get_by_text("The service does not answer")).to_be_hidden()
+
+
+def stack_of_list(number: int) -> dict[str, Any]:
+    status = "CREATE_FAILED" if number % 100 == 0 else "CREATE_COMPLETE"
+    return {
+        "id": f"id-{number:05}",
+        "links": [],
+        "stack_name": f"stack-{number:05}",
+        "stack_status": status,
+        "stack_status_reason": "",
+        "creation_time": f"2026-11-{1 + number // 1000:02}T{number // 100 % 10:02}:00:00Z",
+        "updated_time": None,
+        "stack_owner": "anna",
+        "tags": None,
+    }
+
+
+@pytest.fixture
+def many_stacks(recorded: RecordedPage) -> None:
+    stacks = [stack_of_list(number) for number in reversed(range(10_000))]
+    ids = [each["id"] for each in stacks]
+
+    def answer(route: Route) -> None:
+        query = parse_qs(urlsplit(route.request.url).query)
+        if "id" in query:
+            route.fulfill(json={"stacks": [each for each in stacks if each["id"] in query["id"]]})
+            return
+        start = ids.index(query["marker"][0]) + 1 if "marker" in query else 0
+        route.fulfill(json={"stacks": stacks[start : start + int(query["limit"][0])]})
+
+    recorded.page.route("**/v1/*/stacks?*", answer)
+
+
+@pytest.mark.usefixtures("many_stacks")
+def test_ten_thousand_stacks_are_searched_and_turned_over(
+    recorded: RecordedPage, emulated: EmulatedConsole
+) -> None:
+    page = recorded.open(emulated.url)
+    expect(page.get_by_text("10000 of 10000 stacks")).to_be_visible()
+    expect(page.locator("tbody tr")).to_have_count(50)
+    page.get_by_role("button", name="Next").click()
+    expect(page.get_by_text("Page 2 of 200")).to_be_visible()
+    page.get_by_label("Search").fill("stack-0123")
+    expect(page.get_by_text("10 of 10000 stacks")).to_be_visible()
+    page.get_by_label("Search").fill("")
+    page.get_by_label("State").select_option("failed")
+    expect(page.get_by_text("100 of 10000 stacks")).to_be_visible()
+    take_screenshot(page, "stacks")
