@@ -17,7 +17,7 @@ from heat_convergence.api.openapi_fields import (
     object_with,
 )
 from heat_convergence.convergence.drift.observation import DriftStatus
-from heat_convergence.convergence.drift.repair_budget import RepairStatus
+from heat_convergence.convergence.drift.repair_budget import RepairOutcome, RepairStatus
 from heat_convergence.convergence.drift.repair_preview import RepairAction
 from heat_convergence.template.environment.drift_policies import DriftPolicy
 
@@ -25,6 +25,8 @@ DRIFT_STATUS: Schema = {"type": "string", "enum": list(DriftStatus)}
 DRIFT_POLICY: Schema = {"type": "string", "enum": list(DriftPolicy)}
 _MAYBE_POLICY: Schema = {"type": ["string", "null"], "enum": [*DriftPolicy, None]}
 _SWITCH: Schema = {"type": "boolean"}
+_WINDOW = object_with(cron=TEXT, duration=COUNT, timezone=TEXT)
+_NOTHING: Schema = {"type": "null"}
 _DRIFT_ENTRY: dict[str, Schema] = {
     "resource_name": TEXT,
     "resource_type": TEXT,
@@ -64,7 +66,19 @@ QUERIES: Mapping[str, Mapping[str, Schema]] = {
 }
 
 BODIES: Mapping[str, Schema] = {
-    "drift_policy": object_with({"policy": _MAYBE_POLICY, "paused": _SWITCH}),
+    "drift_policy": object_with(
+        {
+            "policy": _MAYBE_POLICY,
+            "paused": _SWITCH,
+            "repair_window": {
+                "anyOf": [
+                    TEXT,
+                    object_with({"duration": COUNT, "timezone": TEXT}, cron=TEXT),
+                    _NOTHING,
+                ]
+            },
+        }
+    ),
     "drift_breakers": object_with(confirmed=list_of(TEXT)),
 }
 
@@ -96,7 +110,12 @@ RESPONSES: Mapping[str, Schema] = {
         resources=list_of(object_with(resource_id=TEXT, **_DRIFT_ENTRY)),
     ),
     "drift_policy": object_with(
-        drift_policy=object_with(stack_id=TEXT, policy=_MAYBE_POLICY, paused=_SWITCH)
+        drift_policy=object_with(
+            stack_id=TEXT,
+            policy=_MAYBE_POLICY,
+            paused=_SWITCH,
+            repair_window={"anyOf": [_WINDOW, _NOTHING]},
+        )
     ),
     "drift_repairs": object_with(
         repairs=list_of(
@@ -108,6 +127,8 @@ RESPONSES: Mapping[str, Schema] = {
                 repair_reason=TEXT,
                 tries=COUNT,
                 started_at=MAYBE,
+                ended_at=MAYBE,
+                repair_outcome={"type": ["string", "null"], "enum": [*RepairOutcome, None]},
                 next_at=MAYBE,
             )
         )

@@ -46,6 +46,24 @@ OPTS = [
         help="Drift policies of resource types, as TYPE=POLICY. TYPE may be a pattern; an exact "
         "name counts before patterns, and a longer pattern before a shorter one.",
     ),
+    cfg.StrOpt(
+        "repair_window",
+        help="Cron expression of five fields at which a window opens in which the service starts "
+        "repairs by itself; without it they start at any time. An environment and a user may set "
+        "another window.",
+    ),
+    cfg.IntOpt(
+        "repair_window_duration",
+        default=3600,
+        min=60,
+        max=604800,
+        help="Seconds that the window of repair_window stays open.",
+    ),
+    cfg.StrOpt(
+        "repair_window_timezone",
+        default="UTC",
+        help="Time zone of repair_window.",
+    ),
     cfg.IntOpt(
         "repair_budget_per_stack",
         default=5,

@@ -5,13 +5,42 @@ Used through ``tables``, so that whoever knows one table knows all of them.
 
 from __future__ import annotations
 
-from sqlalchemy import Boolean, Column, Float, Index, Integer, String, Table
+from typing import Any
 
+from sqlalchemy import Boolean, Column, Float, Index, Integer, String, Table
+from sqlalchemy.engine import Dialect
+from sqlalchemy.types import TypeDecorator
+
+from heat_convergence.common.stored_values import UnreadableValue
 from heat_convergence.convergence.drift.observation import DriftStatus, ObservationSource
-from heat_convergence.convergence.drift.repair_budget import RepairStatus
+from heat_convergence.convergence.drift.repair_budget import RepairOutcome, RepairStatus
 from heat_convergence.db.column_types import EnumText, JsonText, NameList, ReasonText, UtcTime
 from heat_convergence.db.schema import ID, TABLE_OPTIONS, metadata
 from heat_convergence.template.environment.drift_policies import DriftPolicy
+from heat_convergence.template.environment.repair_window import RepairWindow, from_text
+
+
+class RepairWindowText(TypeDecorator[Any]):
+    """A repair window as text."""
+
+    impl = String
+    cache_ok = True
+
+    def __init__(self) -> None:
+        """Store windows of every length that can be one."""
+        super().__init__(255)
+
+    def process_bind_param(self, value: RepairWindow | None, dialect: Dialect) -> str | None:
+        """Return the text to store."""
+        return None if value is None else value.to_text()
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> Any:
+        """Return the window that was stored."""
+        try:
+            return None if value is None else from_text(value)
+        except ValueError as error:
+            return UnreadableValue(f"it is no repair window: {error}", value)
+
 
 # The resources of one type in one project, which the watch reads together.
 watch_group = Table(
@@ -57,6 +86,7 @@ stack_drift = Table(
     Column("stack_id", ID, primary_key=True),
     Column("policy", EnumText(DriftPolicy)),
     Column("paused", Boolean, nullable=False),
+    Column("repair_window", RepairWindowText()),
     **TABLE_OPTIONS,
 )
 
@@ -74,6 +104,9 @@ drift_repair = Table(
     Column("started_at", UtcTime),
     Column("next_at", UtcTime, nullable=False),
     Column("destructive_at", NameList, nullable=False),  # times in ISO 8601
+    Column("version", Integer),  # of the stack; NULL: a release without ends
+    Column("ended_at", UtcTime),
+    Column("outcome", EnumText(RepairOutcome)),
     Index("ix_drift_repair_project_id", "project_id"),
     **TABLE_OPTIONS,
 )

@@ -193,7 +193,7 @@ def _observe(
 
     def observe() -> ResourceObservation:
         if result is None:
-            return replace(unknown, reason=_UNREAD)
+            return _recorded_loss(member) or replace(unknown, reason=_UNREAD)
         if result.observed is ObservedState.ABSENT:
             return replace(unknown, status=DriftStatus.DELETED)
         if result.observed is ObservedState.FAILED:
@@ -213,6 +213,19 @@ def _observe(
             return replace(unknown, reason=redact_secrets(error.message, row, resource_type))
 
     return boundary.fail_resource(observe_safely, fail, _subject_of(member))
+
+
+def _recorded_loss(member: WatchMember) -> ResourceObservation | None:
+    """Return the recorded observation of a resource that was read alone before, and missing.
+
+    A read of a group reads only some of the missing resources alone. What the list lacks again
+    stays lost; as unknown it would never be missing in two reads, and so never be repaired.
+    """
+    recorded = member.watched.recorded
+    if recorded is None or recorded.status is not DriftStatus.DELETED:
+        return None
+    is_current = recorded.resource_updated_at == member.watched.row.state.updated_at
+    return recorded if is_current else None
 
 
 def _compare(

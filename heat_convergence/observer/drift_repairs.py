@@ -13,6 +13,7 @@ from itertools import groupby
 
 from heat_convergence.common.transactions import retry_transaction
 from heat_convergence.convergence.drift.repair_budget import RepairCandidate
+from heat_convergence.convergence.drift.repair_end import RepairEnd
 from heat_convergence.convergence.lifecycle.context import TraversalContext
 from heat_convergence.convergence.lifecycle.dispatch import send_messages
 from heat_convergence.convergence.lifecycle.drift import repair_start
@@ -33,6 +34,20 @@ class DriftRepairs:
         self._boundary = StackBoundary(services.errors)
         self._reports = DriftReports(services.announce)
         self._bus = ContainedBus(services.bus, services.errors)
+
+    def end_due(self, now: datetime) -> None:
+        """Report and record the ends of repairs, whichever process has started them."""
+        services = self._services
+        found = services.store.repairs.list_ended(now, services.settings.sweep_limit)
+        by_project = sorted(found, key=lambda each: (each.repair.project_id, each.repair.key))
+        for project_id, some in groupby(by_project, key=lambda each: each.repair.project_id):
+            self._boundary.run(project_id, partial(self._end, project_id, list(some), now))
+
+    def _end(self, project_id: str, ends: Sequence[RepairEnd], now: datetime) -> None:
+        # In this order a process that dies in between, or another observer, reports it again.
+        self._reports.report_ends(ends)
+        record = partial(self._services.store.repairs.record_ends, project_id, ends, now)
+        retry_transaction(record, wait=self._services.wait)
 
     def start_due(self, now: datetime) -> None:
         """Start the repairs that are due and that the budgets of their projects allow."""

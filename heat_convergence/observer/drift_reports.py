@@ -14,6 +14,7 @@ from heat_convergence.convergence.drift.announcements import (
     announce_breaker,
     announce_observation,
     announce_repair,
+    announce_repair_end,
 )
 from heat_convergence.convergence.drift.observation import (
     MassLossBreaker,
@@ -22,6 +23,7 @@ from heat_convergence.convergence.drift.observation import (
     WatchGroup,
 )
 from heat_convergence.convergence.drift.repair_budget import RepairCandidate
+from heat_convergence.convergence.drift.repair_end import RepairEnd
 
 LOG = logging.getLogger(__name__)
 _NUMBERS = "project=%(project)s type=%(type)s region=%(region)s lost=%(lost)s total=%(total)s"
@@ -83,6 +85,20 @@ class DriftReports:
                 },
             )
         self._announce([announce_repair(granted)])
+
+    def report_ends(self, ends: Sequence[RepairEnd]) -> None:
+        """Report the ends of repairs of one project, by stack and name."""
+        for each in ends:
+            metrics.REPAIR_ENDS.labels(str(each.outcome)).inc()
+            LOG.info(
+                "repair ended: stack=%(stack)s resource=%(resource)s outcome=%(outcome)s",
+                {
+                    "stack": each.repair.stack_id,
+                    "resource": each.repair.resource_name,
+                    "outcome": each.outcome,
+                },
+            )
+        self._announce(announce_repair_end(ends))
 
 
 def _numbers(breaker: MassLossBreaker) -> dict[str, object]:

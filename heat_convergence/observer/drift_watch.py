@@ -134,6 +134,7 @@ class DriftWatch:
         self._boundary.search(self._record_results)
         if now >= self._next_repair_at:
             self._next_repair_at = now + timedelta(seconds=interval_s)
+            self._boundary.search(partial(self._repairs.end_due, now))
             self._boundary.search(partial(self._repairs.start_due, now))
         next_at = min(self._next_read_at, self._next_discovery_at, self._next_repair_at)
         return max(0.0, (next_at - self._clock()).total_seconds())

@@ -2,22 +2,38 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 
 import pytest
 
 from heat_convergence.convergence.drift import repair_budget
 from heat_convergence.convergence.drift.repair_budget import RepairLimits
+from heat_convergence.convergence.model.job import ObservedState
 from heat_convergence.observer.drift_observations import LossRule
-from heat_convergence.testing.simulation.drift.drift_runs import LIMITS, DriftRun, run_drift_seed
+from heat_convergence.observer.drift_repairs import DriftRepairs
+from heat_convergence.observer.drift_reports import DriftReports
+from heat_convergence.resources.protocol.verb_values import VerbResult
+from heat_convergence.testing.memory.store import MemoryStore
+from heat_convergence.testing.simulation.cloud import CloudView
+from heat_convergence.testing.simulation.drift.drift_runs import LIMITS, DriftRun
+from heat_convergence.testing.simulation.drift.drift_runs import run_drift_seed as run_on
+from heat_convergence.testing.simulation.resource_types import WatchedType
 
 SEEDS = range(1, 31)
+
+
+def run_drift_seed(seed: int) -> DriftRun:
+    return run_on(seed, MemoryStore())
 
 
 def test_no_seed_violates_a_rule() -> None:
     runs = {seed: run_drift_seed(seed) for seed in SEEDS}
     assert {seed: str(run.violation) for seed, run in runs.items() if run.violation} == {}
     assert sum(run.repair_count for run in runs.values()) > len(runs)
+    counts = sum((run.occurrences for run in runs.values()), Counter())
+    for name in ("notification", "request during a repair", "external delete"):
+        assert counts[name], name
 
 
 def test_seed_has_one_history() -> None:
@@ -45,12 +61,47 @@ def _believe_mass_losses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(LossRule, "find_loss", lambda *_args: None)
 
 
+def _ignore_windows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Start repairs at any time."""
+    monkeypatch.setattr(repair_budget, "_window", lambda *_args: (None, ""))
+
+
+def _forget_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let nobody look for repairs that have ended."""
+    monkeypatch.setattr(DriftRepairs, "end_due", lambda *_args: None)
+
+
+def _record_ends_silently(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Record the ends of repairs, and announce none."""
+    monkeypatch.setattr(DriftReports, "report_ends", lambda *_args: None)
+
+
+def _believe_holes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take what a list lacks for deleted, whatever a read of it alone would show."""
+    real_get, real_observe = CloudView.get, WatchedType.observe
+
+    def get(view, object_id):  # type: ignore[no-untyped-def]
+        return None if view.hole_share else real_get(view, object_id)
+
+    def observe(watched_type, context):  # type: ignore[no-untyped-def]
+        if watched_type._view.hole_share:
+            return VerbResult(ObservedState.ABSENT)
+        return real_observe(watched_type, context)
+
+    monkeypatch.setattr(CloudView, "get", get)
+    monkeypatch.setattr(WatchedType, "observe", observe)
+
+
 @pytest.mark.parametrize(
     ("break_code", "rule", "text"),
     [
         (_ignore_budget, 13, "destructive repairs of a"),
         (_ignore_tries, 13, f"is repaired {LIMITS.tries + 1} times"),
         (_believe_mass_losses, 10, "while a mass loss is not confirmed"),
+        (_believe_holes, 10, "is created anew although"),
+        (_ignore_windows, 14, "outside of"),
+        (_forget_ends, 15, "no end of the repair"),
+        (_record_ends_silently, 15, "was not announced"),
     ],
 )
 def test_broken_code_is_detected(

@@ -11,9 +11,10 @@ from typing import Any
 from heat_convergence.common import errors
 from heat_convergence.convergence.drift.observation import ControlValues
 from heat_convergence.template.environment.drift_policies import parse_policy
+from heat_convergence.template.environment.repair_window import REPAIR_WINDOW, parse_window
 
 Json = Any
-_KEYS = frozenset({"policy", "paused"})
+_KEYS = ("policy", "paused", REPAIR_WINDOW)
 _MAX_CONFIRMED = 1_000
 
 
@@ -23,11 +24,11 @@ def parse_control(body: Mapping[str, Json]) -> ControlValues:
     Raises:
         HTTPBadRequest: the body has an unknown key or value, or sets nothing.
     """
-    unknown = sorted(body.keys() - _KEYS)
+    unknown = sorted(body.keys() - set(_KEYS))
     if unknown:
         raise errors.HTTPBadRequest(f'The drift policy has an unknown key: "{unknown[0]}".')
     if not body:
-        raise errors.HTTPBadRequest('The body must have "policy" or "paused".')
+        raise errors.HTTPBadRequest(f"The body must have one of {', '.join(_KEYS)}.")
     values: ControlValues = {}
     if "policy" in body:
         word = body["policy"]
@@ -36,6 +37,9 @@ def parse_control(body: Mapping[str, Json]) -> ControlValues:
         if not isinstance(body["paused"], bool):
             raise errors.HTTPBadRequest('"paused" must be true or false.')
         values["paused"] = body["paused"]
+    if REPAIR_WINDOW in body:
+        window = body[REPAIR_WINDOW]
+        values["repair_window"] = None if window is None else parse_window(window, REPAIR_WINDOW)
     return values
 
 

@@ -42,7 +42,13 @@ def format_stack_drift(stack: Stack, counts: Mapping[DriftStatus, int]) -> dict[
 def format_control(control: StackDriftControl) -> dict[str, Json]:
     """Return what users have set for the drift of a stack."""
     policy = None if control.policy is None else str(control.policy)
-    return {"stack_id": control.stack_id, "policy": policy, "paused": control.paused}
+    window = control.repair_window
+    return {
+        "stack_id": control.stack_id,
+        "policy": policy,
+        "paused": control.paused,
+        "repair_window": None if window is None else window.as_document(),
+    }
 
 
 def format_breaker(breaker: MassLossBreaker) -> dict[str, Json]:
@@ -69,6 +75,8 @@ def format_repair(repair: ResourceRepair, stack_name: str) -> dict[str, Json]:
         "repair_reason": repair.reason,
         "tries": repair.tries,
         "started_at": format_time(repair.started_at),
+        "ended_at": format_time(repair.ended_at),
+        "repair_outcome": None if repair.outcome is None else str(repair.outcome),
         "next_at": None if suspended else format_time(repair.next_at),
     }
 

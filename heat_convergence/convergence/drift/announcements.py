@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 from heat_convergence.convergence.drift.observation import (
@@ -17,7 +18,8 @@ from heat_convergence.convergence.drift.observation import (
     ResourceObservation,
     WatchedResource,
 )
-from heat_convergence.convergence.drift.repair_budget import RepairCandidate
+from heat_convergence.convergence.drift.repair_budget import RepairCandidate, RepairOutcome
+from heat_convergence.convergence.drift.repair_end import RepairEnd
 
 Json = Any
 
@@ -84,9 +86,43 @@ def announce_repair(granted: Sequence[RepairCandidate]) -> Announcement:
     body = {
         "tenant_id": granted[0].project_id,
         "stack_identity": granted[0].stack_id,
+        "stack_version": granted[0].stack_version + 1,
         "resources": resources,
     }
     return Announcement("repair.start", body)
+
+
+def announce_repair_end(ends: Sequence[RepairEnd]) -> list[Announcement]:
+    """Return the announcements that repairs of a project have ended, one for each stack.
+
+    Args:
+        ends: The ends, by stack.
+    """
+    return [
+        _announce_end(list(some))
+        for _stack, some in groupby(
+            ends, key=lambda each: (each.repair.stack_id, each.repair.version)
+        )
+    ]
+
+
+def _announce_end(ends: Sequence[RepairEnd]) -> Announcement:
+    repair = ends[0].repair
+    has_failed = any(each.outcome is RepairOutcome.FAILED for each in ends)
+    body = {
+        "tenant_id": repair.project_id,
+        "stack_identity": repair.stack_id,
+        "stack_version": repair.version,
+        "resources": [
+            {
+                "resource_name": each.repair.resource_name,
+                "repair_outcome": str(each.outcome),
+                "tries": each.repair.tries,
+            }
+            for each in ends
+        ],
+    }
+    return Announcement("repair.error" if has_failed else "repair.end", body)
 
 
 def announce_breaker(breaker: MassLossBreaker, *, is_open: bool) -> Announcement:

@@ -15,6 +15,7 @@ from typing import Any, TypedDict
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.template.environment.drift_policies import DriftPolicy
+from heat_convergence.template.environment.repair_window import RepairWindow
 
 Json = Any
 
@@ -117,11 +118,14 @@ class StackDriftControl:
         policy: The policy of the stack's resources and of those below a root stack; None for
             that of their types.
         paused: Whether the service repairs nothing.
+        repair_window: The window of repairs of the stack and of those below a root stack; None
+            for the operator's.
     """
 
     stack_id: str
     policy: DriftPolicy | None = None
     paused: bool = False
+    repair_window: RepairWindow | None = None
 
 
 class ControlValues(TypedDict, total=False):
@@ -129,6 +133,7 @@ class ControlValues(TypedDict, total=False):
 
     policy: DriftPolicy | None
     paused: bool
+    repair_window: RepairWindow | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

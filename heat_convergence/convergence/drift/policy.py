@@ -26,6 +26,11 @@ def is_mark(word: str) -> bool:
     return word == RESTORE_ONLY or word.startswith(AUTOMATIC_REPAIR)
 
 
+def is_repaired(words: Iterable[str]) -> bool:
+    """Return whether the newest traversal of a row with these words repairs its resource."""
+    return any(word.startswith(AUTOMATIC_REPAIR) for word in words)
+
+
 @dataclass(frozen=True, slots=True)
 class OperatorPolicies:
     """The operator's policies.

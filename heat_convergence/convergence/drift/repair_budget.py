@@ -1,4 +1,4 @@
-"""The decision which repairs may start: the budget, the pauses between tries, and their limit.
+"""The decision which repairs may start: the window, the budget, the pauses, and the limit.
 
 Called by the stores under the lock of a project. Must read nothing but its arguments, and change
 nothing.
@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import Any
 
 from heat_convergence.convergence.drift.observation import DriftStatus
+from heat_convergence.template.environment.repair_window import RepairWindow
 
 Json = Any
 BUDGET_PERIOD = timedelta(hours=1)
@@ -23,8 +24,17 @@ class RepairStatus(StrEnum):
     """The status of the repairs of one resource."""
 
     STARTED = "STARTED"  # the last one was started; another may follow after a pause
-    DEFERRED = "DEFERRED"  # it waits for the budget
+    DEFERRED = "DEFERRED"  # it waits for the budget, or for its window
     SUSPENDED = "SUSPENDED"  # it has not lasted too often, and waits for a user
+
+
+class RepairOutcome(StrEnum):
+    """The way in which a repair has ended."""
+
+    REPAIRED = "REPAIRED"  # its update is complete
+    NOT_LASTING = "NOT_LASTING"  # so it was, and the resource has drifted again
+    FAILED = "FAILED"  # its update has failed, or was never started
+    SUPERSEDED = "SUPERSEDED"  # a newer request came before its result was known
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +48,7 @@ class RepairLimits:
         backoff_s: seconds before the second repair of a resource; doubled for each further one.
         backoff_max_s: the longest pause between two of them.
         lasting_s: seconds after which a repair counts as one that has lasted.
+        window: the window of resources that have no other one; None if they may start always.
     """
 
     per_stack: int = 5
@@ -46,6 +57,7 @@ class RepairLimits:
     backoff_s: float = 60.0
     backoff_max_s: float = 3600.0
     lasting_s: float = 86400.0
+    window: RepairWindow | None = None
 
     def pause_s(self, tries: int) -> float:
         """Return the seconds between the repair with this number and the next one."""
@@ -58,12 +70,16 @@ class RepairCandidate:
 
     Attributes:
         status: the drift; what is missing or in error is created anew.
+        stack_version: the version of the stack, which has no traversal under way.
+        window: the window that the environment or a user has set; None for the operator's.
     """
 
     stack_id: str
     project_id: str
     resource_name: str
     status: DriftStatus
+    stack_version: int = 0
+    window: RepairWindow | None = None
 
     @property
     def key(self) -> tuple[str, str]:
@@ -82,10 +98,15 @@ class ResourceRepair:
 
     Attributes:
         tries: the repairs since the last one that has lasted.
-        reason: why the next repair is deferred or suspended; else empty.
+        reason: why the next repair is deferred or suspended, or the last one has failed; else
+            empty.
         started_at: when the last repair was started.
         next_at: the time before which no other one starts.
         destructive_at: when destructive repairs were started, in the last hour of the row.
+        version: the version of the traversal of the last repair; of a deferred one, the version
+            of the stack that it was deferred at. None in rows of an earlier release.
+        ended_at: when the last repair ended; None while it goes on.
+        outcome: how it ended; None while it goes on.
     """
 
     stack_id: str
@@ -97,11 +118,30 @@ class ResourceRepair:
     started_at: datetime | None = None
     next_at: datetime
     destructive_at: tuple[datetime, ...] = ()
+    version: int | None = None
+    ended_at: datetime | None = None
+    outcome: RepairOutcome | None = None
 
     @property
     def key(self) -> tuple[str, str]:
         """The stack and the name of the resource."""
         return self.stack_id, self.resource_name
+
+    @property
+    def is_running(self) -> bool:
+        """True if a repair was started and its end was not recorded."""
+        started = self.status is RepairStatus.STARTED and self.started_at is not None
+        return started and self.version is not None and self.ended_at is None
+
+    def may_start(self, stack_version: int, now: datetime) -> bool:
+        """Return whether another repair may be decided about.
+
+        A deferred one may be as soon as the stack was updated, since its window may be another.
+        """
+        if self.status is RepairStatus.SUSPENDED or self.is_running:
+            return False
+        is_reset = self.status is RepairStatus.DEFERRED and (self.version or 0) < stack_version
+        return self.next_at <= now or is_reset
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +176,7 @@ def decide_repairs(
     changed: dict[tuple[str, str], ResourceRepair] = {}
     for candidate in sorted(candidates, key=lambda each: (each.is_destructive, each.key)):
         row = _current_row(candidate, rows, limits, now)
-        if row.status is RepairStatus.SUSPENDED or row.next_at > now:
+        if not row.may_start(candidate.stack_version, now):
             continue
         after = _next_row(candidate, row, rows, limits, now)
         if after.status is RepairStatus.STARTED:
@@ -176,21 +216,25 @@ def _next_row(
     now: datetime,
 ) -> ResourceRepair:
     """Return the row after the decision about its candidate."""
+    if row.outcome is RepairOutcome.REPAIRED:
+        row = replace(row, outcome=RepairOutcome.NOT_LASTING)
     if row.tries >= limits.tries:
         reason = f"{row.tries} repairs have not lasted; the last difference was {candidate.status}"
         return replace(row, status=RepairStatus.SUSPENDED, reason=reason)
     spent = _recent(row.destructive_at, now)
-    if candidate.is_destructive:
+    free_at, reason = _window(candidate, limits, now)
+    if free_at is None and candidate.is_destructive:
         free_at, reason = _budget(candidate, rows.values(), limits, now)
-        if free_at is not None:
-            return replace(
-                row,
-                status=RepairStatus.DEFERRED,
-                reason=reason,
-                next_at=free_at,
-                destructive_at=spent,
-            )
-        spent = (*spent, now)
+        spent = spent if free_at is not None else (*spent, now)
+    if free_at is not None:
+        return replace(
+            row,
+            status=RepairStatus.DEFERRED,
+            reason=reason,
+            next_at=free_at,
+            destructive_at=spent,
+            version=candidate.stack_version,
+        )
     pause = timedelta(seconds=limits.pause_s(row.tries + 1))
     return replace(
         row,
@@ -200,7 +244,19 @@ def _next_row(
         started_at=now,
         next_at=now + pause,
         destructive_at=spent,
+        version=candidate.stack_version + 1,
+        ended_at=None,
+        outcome=None,
     )
+
+
+def _window(
+    candidate: RepairCandidate, limits: RepairLimits, now: datetime
+) -> tuple[datetime | None, str]:
+    """Return when the window of a candidate opens, and why it waits; None if it is open."""
+    window = candidate.window or limits.window
+    start = now if window is None else window.find_start(now)
+    return (start, f"repairs start in the window {window}") if start > now else (None, "")
 
 
 def _budget(
@@ -232,22 +288,3 @@ def _budget(
 
 def _recent(times: Iterable[datetime], now: datetime) -> tuple[datetime, ...]:
     return tuple(time for time in times if time > now - BUDGET_PERIOD)
-
-
-def undo_repair(row: ResourceRepair, now: datetime, limits: RepairLimits) -> ResourceRepair:
-    """Return the row of a repair that was granted and could not be started.
-
-    It counts no try, and is granted again after the first pause at the earliest.
-    """
-    destructive_at = tuple(time for time in row.destructive_at if time != row.started_at)
-    return replace(
-        row,
-        tries=max(0, row.tries - 1),
-        next_at=now + timedelta(seconds=limits.backoff_s),
-        destructive_at=destructive_at,
-    )
-
-
-def resume_repair(row: ResourceRepair, now: datetime) -> ResourceRepair:
-    """Return the row without its tries, so that the next repair may start; the budget stays."""
-    return replace(row, tries=0, status=RepairStatus.STARTED, reason="", next_at=now)

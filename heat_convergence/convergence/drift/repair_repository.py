@@ -14,6 +14,7 @@ from heat_convergence.convergence.drift.repair_budget import (
     RepairLimits,
     ResourceRepair,
 )
+from heat_convergence.convergence.drift.repair_end import RepairEnd
 
 
 class RepairRepository(Protocol):
@@ -24,8 +25,14 @@ class RepairRepository(Protocol):
 
         Their stack and its root are COMPLETE and not suspended, and no user has paused the
         repairs of one of them. Resources whose next repair is too early, or suspended, are left
-        out. What is missing was found missing by two reads.
+        out, and those of which a repair goes on. What is missing was found missing by two reads.
         """
+
+    def list_ended(self, now: datetime, limit: int) -> list[RepairEnd]:
+        """Return repairs that have ended and whose end is not recorded, by stack and name."""
+
+    def record_ends(self, project_id: str, ends: Sequence[RepairEnd], now: datetime) -> None:
+        """Record the ends of repairs of a project, unless another one has started since."""
 
     def grant(
         self,

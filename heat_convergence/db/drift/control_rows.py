@@ -10,6 +10,7 @@ from sqlalchemy.engine import Connection
 
 from heat_convergence.convergence.drift.observation import ControlValues, StackDriftControl
 from heat_convergence.convergence.model.stack import Stack
+from heat_convergence.db.drift import repair_rows
 from heat_convergence.db.index_hints import safe_delete
 from heat_convergence.db.statements.readable_rows import check_row, read_each
 from heat_convergence.db.tables import stack
@@ -65,6 +66,8 @@ def change_control(
     changed = replace(get_control(connection, stack_id), **values)
     connection.execute(safe_delete(t).where(t.c.stack_id == stack_id))
     connection.execute(t.insert(), {name: getattr(changed, name) for name in _FIELDS})
+    if "repair_window" in values:
+        repair_rows.reset_deferred(connection, stack_id)
     return changed
 
 

@@ -44,7 +44,7 @@ _FIELDS = tuple(field.name for field in fields(WatchGroup))
 _COLUMNS = tuple(watch_group.c[name] for name in _FIELDS)
 _CHUNK = 500  # few enough for the database to look rows up by key
 _EXISTS = sa.and_(resource.c.desired == DesiredState.PRESENT, resource.c.physical_id.is_not(None))
-_AT_REST = sa.and_(
+_IS_WATCHED = sa.and_(
     stack.c.status == Status.COMPLETE,
     stack.c.deleted_at.is_(None),
     resource.c.job_state.is_(None),
@@ -139,7 +139,7 @@ class SqlWatchRepository(WatchRepository):
     def advance_groups(self, hints: ChangeHints, now: datetime, pause: ReadPause) -> int:
         """Make groups due to whose resources hints apply."""
         with self._database.read() as connection:
-            keys = hinted_groups.find_groups(connection, hints, _AT_REST)
+            keys = hinted_groups.find_groups(connection, hints, _IS_WATCHED)
         if not keys and not hints.types_of_any_project():
             return 0
         with self._database.write() as connection:
@@ -157,7 +157,7 @@ class SqlWatchRepository(WatchRepository):
         of_types = sa.and_(
             resource.c.project_id == project_id, resource.c.implementation.in_(names)
         )
-        at_rest = sa.case((_AT_REST, 1), else_=0).label("at_rest")
+        at_rest = sa.case((_IS_WATCHED, 1), else_=0).label("at_rest")
         known = sa.select(resource.c.id, resource.c.implementation, at_rest).join(stack)
         with self._database.read() as connection:
             recorded = observation_rows.list_by_types(connection, project_id, names)
@@ -275,7 +275,7 @@ def _unchanged(
         query = (
             sa.select(resource.c.id, resource.c.updated_at)
             .join(stack)
-            .where(resource.c.id.in_(ids[start : start + _CHUNK]), _AT_REST)
+            .where(resource.c.id.in_(ids[start : start + _CHUNK]), _IS_WATCHED)
         )
         times.update((row.id, row.updated_at) for row in connection.execute(query))
     return [

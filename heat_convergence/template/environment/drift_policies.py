@@ -15,11 +15,16 @@ from typing import Any
 
 from heat_convergence.common.errors import HTTPBadRequest
 from heat_convergence.template.diagnostics import did_you_mean
+from heat_convergence.template.environment.repair_window import (
+    REPAIR_WINDOW,
+    RepairWindow,
+    parse_window,
+)
 
 Json = Any
 DRIFT = "drift"  # key of a resource's policies in the ``resource_registry``
 _POLICY, _PROPERTIES = "policy", "properties"
-_KEYS = (_POLICY, _PROPERTIES)
+_KEYS = (_POLICY, _PROPERTIES, REPAIR_WINDOW)
 _RESOURCE_PREFIX = f"{DRIFT}="
 _PROPERTY_PREFIX = f"{DRIFT}."
 
@@ -62,7 +67,7 @@ def parse_drift(value: Json, path: str) -> dict[str, DriftPolicy]:
     if isinstance(value, str):
         return {"": parse_policy(value, path)}
     if not isinstance(value, Mapping):
-        raise HTTPBadRequest(f"{path} must be a drift policy, or a map with {' and '.join(_KEYS)}")
+        raise HTTPBadRequest(f"{path} must be a drift policy, or a map with {', '.join(_KEYS)}")
     for key in value:
         if key not in _KEYS:
             hint = did_you_mean(key, _KEYS) if isinstance(key, str) else ""
@@ -80,6 +85,16 @@ def parse_drift(value: Json, path: str) -> dict[str, DriftPolicy]:
             raise HTTPBadRequest(f'{path}.{_PROPERTIES} has "{name}", which names no property')
         found[name] = parse_policy(word, f"{path}.{_PROPERTIES}.{name}")
     return found
+
+
+def parse_entry_window(value: Json, path: str) -> RepairWindow | None:
+    """Return the repair window of an entry ``drift``; None if it has none.
+
+    Raises:
+        HTTPBadRequest: It is no repair window.
+    """
+    window = value.get(REPAIR_WINDOW) if isinstance(value, Mapping) else None
+    return None if window is None else parse_window(window, f"{path}.{REPAIR_WINDOW}")
 
 
 def to_words(policies: Mapping[str, DriftPolicy]) -> frozenset[str]:

@@ -288,3 +288,16 @@ def test_stack_that_waits_for_an_update_is_left_to_it(service, emulated_cloud):
     run(service, 120)
     assert body["name"] == "other"
     assert repairs(service, path) == {"port": ("STARTED", 0)}
+
+
+def test_resource_lost_while_it_is_restored_is_not_created_outside_of_the_budget(
+    service, emulated_cloud
+):
+    use_limits(service, per_stack=0, per_project=0)
+    path = create_stack(service, template(port=port(name="one")), environment=REPAIR_ALL)
+    rename(service, emulated_cloud, path)
+    emulated_cloud.emulation.inject_failure("PUT", "/ports", 404, times=9)
+    emulated_cloud.emulation.request_counts.clear()
+    run(service, 120)
+    assert {each.split("/")[0].strip() for each in writes(emulated_cloud)} == {"PUT network"}
+    assert stack_state(service, path) == "UPDATE_COMPLETE"

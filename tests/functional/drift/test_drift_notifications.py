@@ -91,6 +91,7 @@ def test_repair_is_announced(announcing, emulated_cloud, notifier):
     path = create_stack(announcing, body, environment=environment)
     watch(announcing)
     before = count("repairs", status="MODIFIED")
+    ended = count("repair_ends", outcome="REPAIRED")
     ours(emulated_cloud, "neutron.port", physical_id(announcing, path, "port"))["name"] = "other"
     watch(announcing)
     payloads = [body for event, body in notifier.sent if event == "orchestration.repair.start"]
@@ -98,10 +99,40 @@ def test_repair_is_announced(announcing, emulated_cloud, notifier):
         {
             "tenant_id": "p",
             "stack_identity": path.rsplit("/", 1)[1],
+            "stack_version": 2,
             "resources": [{"resource_name": "port", "drift_status": "MODIFIED"}],
         }
     ]
     assert count("repairs", status="MODIFIED") == before + 1
+    announcing.run_until_idle()
+    watch(announcing)
+    payloads = [body for event, body in notifier.sent if event == "orchestration.repair.end"]
+    assert payloads == [
+        {
+            "tenant_id": "p",
+            "stack_identity": path.rsplit("/", 1)[1],
+            "stack_version": 2,
+            "resources": [{"resource_name": "port", "repair_outcome": "REPAIRED", "tries": 1}],
+        }
+    ]
+    assert count("repair_ends", outcome="REPAIRED") == ended + 1
+
+
+def test_failed_repair_is_announced(announcing, emulated_cloud, notifier):
+    environment = {"resource_registry": {"resources": {"port": {"drift": "repair"}}}}
+    path = create_stack(announcing, template(port=port(name="one")), environment=environment)
+    watch(announcing)
+    ours(emulated_cloud, "neutron.port", physical_id(announcing, path, "port"))["name"] = "other"
+    emulated_cloud.emulation.inject_failure("PUT", "/ports", 403, times=9)
+    for _ in range(3):
+        watch(announcing)
+        announcing.run_until_idle()
+    (payload,) = [body for event, body in notifier.sent if event == "orchestration.repair.error"]
+    assert payload["resources"][0]["repair_outcome"] == "FAILED"
+    (shown,) = announcing.send("GET", f"{path}/drift/repairs").json["repairs"]
+    assert shown["repair_outcome"] == "FAILED"
+    assert shown["repair_reason"].startswith("Resource UPDATE failed")
+    assert shown["ended_at"] is not None
 
 
 def test_mass_loss_and_its_end_are_announced(announcing, emulated_cloud, notifier):

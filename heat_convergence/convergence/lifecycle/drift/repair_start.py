@@ -17,11 +17,12 @@ from heat_convergence.convergence.drift.policy import (
     resolve_policy,
 )
 from heat_convergence.convergence.drift.repair_budget import RepairCandidate
+from heat_convergence.convergence.drift.repair_end import is_at_rest
 from heat_convergence.convergence.lifecycle import traversal
 from heat_convergence.convergence.lifecycle.context import TraversalContext
 from heat_convergence.convergence.lifecycle.plan_storage import StartedTraversal
 from heat_convergence.convergence.lifecycle.traversal import Initiator, TraversalRequest
-from heat_convergence.convergence.model.action import Action, Status
+from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.planning.desired_state import DesiredResource, StateSource
@@ -45,10 +46,13 @@ def start_repair(
         context: the time, the ids and the settings.
 
     Returns:
-        None if the stack is not at rest, or something else of it waits for the next update.
+        None if the stack is not at rest, was updated since the repair was granted, or something
+        else of it waits for the next update.
     """
     stack = tx.stacks.lock(granted[0].stack_id)
-    if stack is None or not _may_be_repaired(tx, stack):
+    if stack is None or stack.version != granted[0].stack_version:
+        return None
+    if not _may_be_repaired(tx, stack):
         return None
     rows = tx.resources.lock_by_stack(stack.id)
     desired = {row.name: _desired_of(row) for row in rows}
@@ -80,13 +84,7 @@ def start_repair(
 def _may_be_repaired(tx: Transaction, stack: Stack) -> bool:
     """Return whether the stack and its root are at rest, and not suspended or deleted."""
     root = stack if stack.owner_id is None else tx.stacks.get(stack.tree_id)
-    return all(
-        each is not None
-        and each.deleted_at is None
-        and each.status is Status.COMPLETE
-        and each.action not in (Action.DELETE, Action.SUSPEND)
-        for each in (stack, root)
-    )
+    return all(each is not None and is_at_rest(each) for each in (stack, root))
 
 
 def _desired_of(row: Resource) -> DesiredResource:

@@ -10,21 +10,27 @@ from heat_convergence.convergence.drift.observation import (
     DriftStatus,
     ResourceObservation,
 )
+from heat_convergence.convergence.drift.policy import is_repaired
 from heat_convergence.convergence.drift.repair_budget import (
     RepairCandidate,
     RepairLimits,
-    RepairStatus,
     ResourceRepair,
     decide_repairs,
+)
+from heat_convergence.convergence.drift.repair_end import (
+    RepairEnd,
+    TraversalState,
+    find_end,
+    is_at_rest,
     resume_repair,
     undo_repair,
 )
 from heat_convergence.convergence.drift.repair_repository import RepairRepository
-from heat_convergence.convergence.model.action import Action, Status
+from heat_convergence.convergence.model.action import Status
 from heat_convergence.convergence.model.job import DesiredState
 from heat_convergence.convergence.model.resource import Resource
-from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.template.environment.drift_policies import DriftPolicy
+from heat_convergence.template.environment.repair_window import RepairWindow, window_from_words
 from heat_convergence.testing.memory.transaction import MemorySession
 
 
@@ -46,18 +52,57 @@ class MemoryRepairRepository(RepairRepository):
             if row is None or not self._is_repairable(each, row):
                 continue
             repair = tables.drift_repairs.get((row.stack_id, row.name))
-            if repair is None or (
-                repair.status is not RepairStatus.SUSPENDED and repair.next_at <= now
-            ):
+            version = tables.stacks[row.stack_id].version
+            if repair is None or repair.may_start(version, now):
                 found.append(
                     RepairCandidate(
                         stack_id=row.stack_id,
                         project_id=each.project_id,
                         resource_name=row.name,
                         status=each.status,
+                        stack_version=version,
+                        window=self._window_of(row),
                     )
                 )
         return found[:limit]
+
+    def _window_of(self, row: Resource) -> RepairWindow | None:
+        found = window_from_words(row.desired.hooks_and_restrictions)
+        stack = self._session.tables.stacks[row.stack_id]
+        controls = self._session.tables.drift_controls
+        for control in (controls.get(stack.id), controls.get(stack.tree_id)):
+            found = found or (None if control is None else control.repair_window)
+        return found
+
+    def list_ended(self, now: datetime, limit: int) -> list[RepairEnd]:
+        """Return repairs that have ended and whose end is not recorded, by stack and name."""
+        rows = sorted(self._session.tables.drift_repairs.items())
+        ends = (find_end(row, self._state_of(row), now) for _key, row in rows if row.is_running)
+        return [each for each in ends if each is not None][:limit]
+
+    def _state_of(self, repair: ResourceRepair) -> TraversalState | None:
+        tables = self._session.tables
+        stack = tables.stacks.get(repair.stack_id)
+        if stack is None or stack.deleted_at is not None:
+            return None
+        rows = (
+            row
+            for row in tables.resources.values()
+            if (row.stack_id, row.name) == repair.key and row.desired.state is DesiredState.PRESENT
+        )
+        return TraversalState(
+            version=stack.version,
+            action=stack.action,
+            status=stack.status,
+            reason=stack.status_reason,
+            is_repair=any(is_repaired(row.desired.hooks_and_restrictions) for row in rows),
+        )
+
+    def record_ends(self, project_id: str, ends: Sequence[RepairEnd], now: datetime) -> None:
+        """Record the ends of repairs of a project, unless another one has started since."""
+        with self._session.transaction():
+            rows = self._session.tables.drift_repairs
+            self._store(each.as_row(now) for each in ends if each.is_of(rows.get(each.repair.key)))
 
     def _is_repairable(self, observation: ResourceObservation, row: Resource) -> bool:
         tables = self._session.tables
@@ -81,8 +126,8 @@ class MemoryRepairRepository(RepairRepository):
             and row.job.state is None
             and row.state.status is Status.COMPLETE
             and row.desired.state is DesiredState.PRESENT
-            and _is_at_rest(stack)
-            and _is_at_rest(root)
+            and is_at_rest(stack)
+            and is_at_rest(root)
             and not paused
         )
 
@@ -125,11 +170,3 @@ class MemoryRepairRepository(RepairRepository):
 
     def _store(self, repairs: Iterable[ResourceRepair]) -> None:
         self._session.tables.drift_repairs.update({row.key: row for row in list(repairs)})
-
-
-def _is_at_rest(stack: Stack) -> bool:
-    return (
-        stack.status is Status.COMPLETE
-        and stack.action not in (Action.SUSPEND, Action.DELETE)
-        and stack.deleted_at is None
-    )

@@ -19,6 +19,7 @@ from heat_convergence.convergence.drift.observation import (
     WatchGroup,
     WatchResult,
 )
+from heat_convergence.convergence.drift.repair_budget import RepairStatus
 from heat_convergence.convergence.drift.repository import WatchRepository
 from heat_convergence.convergence.model.action import Status
 from heat_convergence.convergence.model.job import DesiredState
@@ -85,7 +86,7 @@ class MemoryWatchRepository(WatchRepository):
             hinted = {
                 (row.identity.project_id, row.desired.implementation)
                 for row in tables.resources.values()
-                if row.physical.id in hints.physical_ids and self._is_at_rest(row)
+                if row.physical.id in hints.physical_ids and self._is_watched(row)
             } | hints.types
             count = 0
             for key, group in sorted(tables.watch_groups.items()):
@@ -128,7 +129,7 @@ class MemoryWatchRepository(WatchRepository):
                     self._stack_policy(tables.stacks[row.stack_id]),
                 )
                 for row in rows.values()
-                if self._is_at_rest(row)
+                if self._is_watched(row)
             ),
             obsolete,
             frozenset(row.desired.implementation for row in rows.values()),
@@ -154,7 +155,17 @@ class MemoryWatchRepository(WatchRepository):
         with self._session.transaction():
             changed = replace(self.get_control(stack_id), **values)
             self._session.tables.drift_controls[stack_id] = changed
+            if "repair_window" in values:
+                self._reset_deferred(stack_id)
         return changed
+
+    def _reset_deferred(self, stack_id: str) -> None:
+        """Let deferred repairs of a stack, and of those below a root stack, be decided again."""
+        repairs, stacks = self._session.tables.drift_repairs, self._session.tables.stacks
+        for key, row in sorted(repairs.items()):
+            of_tree = row.stack_id == stack_id or stacks[row.stack_id].root_id == stack_id
+            if of_tree and row.status is RepairStatus.DEFERRED:
+                repairs[key] = replace(row, version=None)
 
     def _stack_policy(self, stack: Stack) -> DriftPolicy | None:
         return self.get_control(stack.id).policy or self.get_control(stack.tree_id).policy
@@ -201,7 +212,7 @@ class MemoryWatchRepository(WatchRepository):
 
     def _is_unchanged(self, observation: ResourceObservation) -> bool:
         row = self._session.tables.resources.get(observation.resource_id)
-        at_rest = row is not None and self._is_at_rest(row)
+        at_rest = row is not None and self._is_watched(row)
         return (
             at_rest and row is not None and row.state.updated_at == observation.resource_updated_at
         )
@@ -210,7 +221,7 @@ class MemoryWatchRepository(WatchRepository):
         stack = self._session.tables.stacks[stack_id]
         return stack.status is Status.COMPLETE and stack.deleted_at is None
 
-    def _is_at_rest(self, row: Resource) -> bool:
+    def _is_watched(self, row: Resource) -> bool:
         at_rest = row.job.state is None and row.state.status is Status.COMPLETE
         return at_rest and self._is_complete(row.stack_id) and _exists(row)
 

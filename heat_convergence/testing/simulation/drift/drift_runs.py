@@ -1,15 +1,16 @@
 """Random runs of the watch and of repairs: from a seed to the violation of a rule, if any.
 
-Draws stacks, users' updates, foreign changes, an unreachable part of the cloud, lists with old
-values, a controller that changes a value back, and faults of processes, messages and the
-database. In the end, whatever still differs must be suspended, or wait for the budget.
+Draws stacks, users' updates, also in the middle of repairs, what others do to the cloud, a window
+of repairs, and faults of processes, messages and the database. In the end, whatever still differs
+must be suspended, or wait for the budget or the window, and every repair must have ended.
 """
 
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from heat_convergence.convergence.drift.observation import DRIFTED
@@ -18,10 +19,15 @@ from heat_convergence.convergence.drift.repair_budget import RepairLimits
 from heat_convergence.convergence.drift.settings import DriftSettings, MassLossLimits
 from heat_convergence.convergence.invariants.transition import Violation
 from heat_convergence.convergence.ports.settings import ConvergenceSettings
+from heat_convergence.convergence.ports.store import Store
 from heat_convergence.template.environment.drift_policies import DriftPolicy
-from heat_convergence.testing.memory.store import MemoryStore
-from heat_convergence.testing.simulation.cloud import CloudObject
-from heat_convergence.testing.simulation.drift.repair_rules import LOSS_RULE, RepairRules
+from heat_convergence.template.environment.repair_window import RepairWindow
+from heat_convergence.testing.simulation.drift.foreign_changes import ForeignChanges
+from heat_convergence.testing.simulation.drift.repair_rules import (
+    END_RULE,
+    LOSS_RULE,
+    RepairRules,
+)
 from heat_convergence.testing.simulation.environment import InvariantBroken, SimulatedEnvironment
 from heat_convergence.testing.simulation.event_queue import SIMULATION_START
 from heat_convergence.testing.simulation.fault_injector import FaultInjector, FaultProbabilities
@@ -32,9 +38,10 @@ from heat_convergence.testing.simulation.simulation_context import (
 from heat_convergence.testing.simulation.workload.user_requests import UserRequest
 
 LIMITS = RepairLimits(per_stack=2, per_project=3, tries=3, backoff_s=30.0, backoff_max_s=120.0)
+WINDOW = RepairWindow("*/10 * * * *", 180)
 MASS_LOSS = MassLossLimits(count=4, share=0.3)
 HORIZON_S = 900.0
-QUIET_S = 400.0  # longer than all pauses between reads and repairs
+QUIET_S = 1000.0  # longer than all pauses between reads and repairs, and between two windows
 SETTLE_TIMEOUT_S = 1500.0
 # A group is read at least so often, and what a read has seen before counts as long.
 _VIEW_DELAY_S = 120.0
@@ -55,38 +62,54 @@ class DriftRun:
         violation: The first violated rule; None if there is none.
         repair_count: The number of repairs that no user has requested.
         log: What has happened.
+        event_count: The number of events.
+        simulated_s: The simulated time.
+        occurrences: The number of faults and their consequences, by name.
     """
 
     violation: Violation | None
     repair_count: int
     log: tuple[str, ...]
+    event_count: int = 0
+    simulated_s: float = 0.0
+    occurrences: Counter[str] = field(default_factory=Counter)
 
 
-def run_drift_seed(seed: int) -> DriftRun:
-    """Run the seed until a rule is violated or all is quiet."""
+def run_drift_seed(seed: int, store: Store) -> DriftRun:
+    """Run the seed on an empty store until a rule is violated or all is quiet."""
     rng = random.Random(f"drift {seed}")
-    environment = SimulatedEnvironment(_config(seed, rng), _faults(seed, rng), MemoryStore())
-    checker, view = environment.invariant_checker, environment.cloud_view
-    rules = RepairRules(LIMITS, view, SIMULATION_START, _VIEW_DELAY_S)
-    checker.call_checks.append(rules.check_call)
+    limits = replace(LIMITS, window=WINDOW) if rng.random() < 0.3 else LIMITS
+    config = _config(seed, rng, limits)
+    environment = SimulatedEnvironment(config, _faults(seed, rng), store)
+    rules = RepairRules(limits, environment.cloud_view, SIMULATION_START, _VIEW_DELAY_S)
+    environment.invariant_checker.call_checks.append(rules.check_call)
     violation = None
     try:
-        _schedule(environment, rng)
+        _schedule(environment, rules, rng)
         environment.run_until(HORIZON_S)
         environment.faults.enabled = False
         environment.settle(SETTLE_TIMEOUT_S)
         environment.run_until(environment.event_queue.elapsed_s + QUIET_S)
         environment.settle(SETTLE_TIMEOUT_S)
-        violation = _find_unrepaired(environment)
+        environment.run_until(environment.event_queue.elapsed_s + _VIEW_DELAY_S)
+        violation = _find_unrepaired(environment) or _find_endless(environment, rules)
     except InvariantBroken as broken:
         violation = broken.violation
     finally:
         environment.close()
-    return DriftRun(violation, rules.repair_count, tuple(environment.log))
+    environment.occurrences["automatic repair"] += rules.repair_count
+    return DriftRun(
+        violation,
+        rules.repair_count,
+        tuple(environment.log),
+        environment.step_count,
+        environment.event_queue.elapsed_s,
+        environment.occurrences,
+    )
 
 
-def _config(seed: int, rng: random.Random) -> EnvironmentConfig:
-    drift = DriftSettings(OperatorPolicies(DriftPolicy.REPAIR), LIMITS, MASS_LOSS)
+def _config(seed: int, rng: random.Random, limits: RepairLimits) -> EnvironmentConfig:
+    drift = DriftSettings(OperatorPolicies(DriftPolicy.REPAIR), limits, MASS_LOSS)
     settings = ConvergenceSettings(
         max_job_takeovers=UNLIMITED_TAKEOVERS,
         error_wait_s=60.0,
@@ -112,7 +135,7 @@ def _faults(seed: int, rng: random.Random) -> FaultInjector:
     return FaultInjector(seed=seed or 1, probabilities=probabilities)
 
 
-def _schedule(environment: SimulatedEnvironment, rng: random.Random) -> None:
+def _schedule(environment: SimulatedEnvironment, rules: RepairRules, rng: random.Random) -> None:
     at = environment.event_queue.schedule_at
     counts = {name: rng.randint(2, 8) for name in ("red", "blue")[: rng.choice((1, 2))]}
     for name, count in counts.items():
@@ -121,17 +144,55 @@ def _schedule(environment: SimulatedEnvironment, rng: random.Random) -> None:
         for _ in range(rng.choice((0, 1, 3))):
             update = UserRequest("update", name, _template(rng, count))
             at(_time(rng), partial(environment.submit_request, update))
+    others = ForeignChanges(environment, random.Random(rng.random()), MASS_LOSS)
+    _schedule_others(environment, others, rng)
+    if rng.random() < 0.4:
+        rules.on_start = partial(_interrupt, environment, counts, random.Random(rng.random()))
+
+
+def _schedule_others(
+    environment: SimulatedEnvironment, others: ForeignChanges, rng: random.Random
+) -> None:
+    """Schedule what others do, and what reads show of it."""
+    at = environment.event_queue.schedule_at
+    others.notifies = rng.random() < 0.5
     for _ in range(rng.randint(2, 10)):
         operation = rng.choice(("delete", "change"))
-        at(_time(rng), partial(_change_one, environment, operation, rng.random()))
+        at(_time(rng), partial(others.change_one, operation, rng.random()))
     if rng.random() < 0.5:
-        _schedule_unreachable_part(environment, rng)
+        begins_at = rng.uniform(100.0, 400.0)
+        at(begins_at, partial(others.hide_part, rng.uniform(0.3, 1.0)))
+        at(begins_at + rng.uniform(100.0, 400.0), partial(others.hide_part, 0.0))
     if rng.random() < 0.4:
-        at(_time(rng), partial(_control_value, environment, rng.random()))
+        at(_time(rng), partial(others.control_value, rng.random()))
     if rng.random() < 0.5:
         shown_at = _time(rng)
-        at(shown_at, partial(_show_old_values, environment, is_old=True))
-        at(shown_at + rng.uniform(10, 90), partial(_show_old_values, environment, is_old=False))
+        at(shown_at, partial(others.show_old_values, is_old=True))
+        at(shown_at + rng.uniform(10, 90), partial(others.show_old_values, is_old=False))
+    if rng.random() < 0.4:
+        holes_at = _time(rng)
+        at(holes_at, partial(others.leave_holes, rng.choice((0.1, 0.5, 1.0))))
+        at(holes_at + rng.uniform(30, 200), partial(others.leave_holes, 0.0))
+
+
+def _interrupt(
+    environment: SimulatedEnvironment,
+    counts: dict[str, int],
+    rng: random.Random,
+    stack_id: str,
+) -> None:
+    """Send a user's request for a stack that is being repaired, in some cases."""
+    state = environment.invariant_checker.stack_states.get(stack_id)
+    if state is None or environment.event_queue.elapsed_s > HORIZON_S or rng.random() < 0.5:
+        return
+    name = state.stack.name
+    if rng.random() < 0.1:
+        request = UserRequest("delete", name)
+    else:
+        request = UserRequest("update", name, _template(rng, counts[name]))
+    environment.occurrences["request during a repair"] += 1
+    send = partial(environment.submit_request, request)
+    environment.event_queue.schedule_after(round(rng.uniform(0.0, 5.0), 3), send)
 
 
 def _time(rng: random.Random) -> float:
@@ -149,72 +210,6 @@ def _template(rng: random.Random, count: int) -> str:
     return "\n".join(lines)
 
 
-def _owned(environment: SimulatedEnvironment) -> list[CloudObject]:
-    return [each for each in environment.cloud.active_objects() if each.stack_id]
-
-
-def _choose(environment: SimulatedEnvironment, selector: float) -> CloudObject | None:
-    owned = _owned(environment)
-    return owned[int(selector * len(owned)) % len(owned)] if owned else None
-
-
-def _change_one(environment: SimulatedEnvironment, operation: str, selector: float) -> None:
-    chosen = _choose(environment, selector)
-    if chosen is not None:
-        _change(environment, chosen, operation)
-
-
-def _change(environment: SimulatedEnvironment, chosen: CloudObject, operation: str) -> None:
-    environment.log_event(f"external {operation}: {chosen.id} {chosen.name}")
-    environment.expect_failure(chosen.stack_id, f"{chosen.id} was changed externally")
-    if operation == "delete":
-        environment.cloud.delete_externally(chosen)
-    else:
-        environment.cloud.change_externally(chosen, {"size": 99})
-
-
-def _schedule_unreachable_part(environment: SimulatedEnvironment, rng: random.Random) -> None:
-    """Schedule that a part of the cloud is not shown for some time."""
-    begins_at = rng.uniform(100.0, 400.0)
-    ends_at = begins_at + rng.uniform(100.0, 400.0)
-    share = rng.uniform(0.3, 1.0)
-    at = environment.event_queue.schedule_at
-    at(begins_at, partial(_hide_part, environment, share))
-    at(ends_at, partial(_hide_part, environment, 0.0))
-
-
-def _hide_part(environment: SimulatedEnvironment, share: float) -> None:
-    owned, view = _owned(environment), environment.cloud_view
-    hidden = owned[: int(share * len(owned))]
-    for each in hidden:
-        environment.expect_failure(each.stack_id, f"{each.id} was unreachable")
-    view.unreachable_ids = frozenset(each.id for each in hidden)
-    is_mass_loss = MASS_LOSS.exceeded_by(len(hidden), len(owned))
-    view.unreachable_since_s = environment.event_queue.elapsed_s if is_mass_loss else None
-    environment.log_event(f"unreachable: {sorted(view.unreachable_ids)}")
-
-
-def _control_value(environment: SimulatedEnvironment, selector: float) -> None:
-    """Let another controller change a value, and change it back whenever it is restored."""
-    chosen = _choose(environment, selector)
-    if chosen is not None:
-        _keep_changed(environment, chosen)
-
-
-def _keep_changed(environment: SimulatedEnvironment, chosen: CloudObject) -> None:
-    if environment.cloud.get(chosen.id) is None:
-        return
-    if chosen.properties.get("size") != 99:
-        _change(environment, chosen, "change")
-    environment.event_queue.schedule_after(5.0, partial(_keep_changed, environment, chosen))
-
-
-def _show_old_values(environment: SimulatedEnvironment, *, is_old: bool) -> None:
-    """Let lists show the present values from now on, or no old ones any more."""
-    owned = _owned(environment) if is_old else []
-    environment.cloud_view.old_properties = {each.id: dict(each.properties) for each in owned}
-
-
 def _find_unrepaired(environment: SimulatedEnvironment) -> Violation | None:
     """Return a violation if something differs that could be repaired now."""
     store, now = environment.store, environment.event_queue.now()
@@ -228,6 +223,23 @@ def _find_unrepaired(environment: SimulatedEnvironment) -> Violation | None:
         for breaker in store.watch.list_breakers(project_id):
             if not _is_lost(environment, MASS_LOSS.exceeded_by):
                 return Violation(LOSS_RULE, f"{breaker.lost} objects are back, unnoticed")
+    return None
+
+
+def _find_endless(environment: SimulatedEnvironment, rules: RepairRules) -> Violation | None:
+    """Return a violation if a repair has no end, recorded and announced."""
+    stack_ids = list(environment.invariant_checker.stack_states)
+    for repair in environment.store.repairs.list_repairs(stack_ids):
+        if repair.is_running:
+            return Violation(END_RULE, f"no end of the repair of {repair.resource_name}")
+    announced = {
+        (each.body["stack_identity"], each.body["stack_version"], resource["resource_name"])
+        for each in environment.announcements
+        if each.event_type in ("repair.end", "repair.error")
+        for resource in each.body["resources"]
+    }
+    for key in sorted(rules.repaired - announced):
+        return Violation(END_RULE, f"the end of the repair of {key[2]} was not announced")
     return None
 
 

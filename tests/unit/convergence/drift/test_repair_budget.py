@@ -12,9 +12,9 @@ from heat_convergence.convergence.drift.repair_budget import (
     RepairStatus,
     ResourceRepair,
     decide_repairs,
-    resume_repair,
-    undo_repair,
 )
+from heat_convergence.convergence.drift.repair_end import resume_repair, undo_repair
+from heat_convergence.template.environment.repair_window import RepairWindow
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
@@ -36,7 +36,8 @@ def decide(candidates, known=(), now=NOW, **limits):
 def test_first_repair_starts_at_once():
     decision = decide([candidate()])
     assert decision.granted == (candidate(),)
-    assert decision.changed == (repair(tries=1, started_at=NOW, next_at=NOW + MINUTE),)
+    row = repair(tries=1, started_at=NOW, next_at=NOW + MINUTE, version=1)
+    assert decision.changed == (row,)
 
 
 def test_pauses_double_up_to_a_limit():
@@ -99,3 +100,39 @@ def test_row_is_not_changed_by_its_decision():
     before = replace(row)
     decide([candidate()], [row])
     assert row == before
+
+
+NIGHT = RepairWindow("0 2 * * *", 3600)
+AT_TWO = NOW + timedelta(hours=2)
+
+
+def windowed(window=NIGHT, **values):
+    return replace(candidate(), window=window, **values)
+
+
+def test_repair_outside_of_its_window_is_deferred_until_that_opens():
+    (row,) = decide([windowed()]).changed
+    assert (row.status, row.tries, row.next_at) == (RepairStatus.DEFERRED, 0, AT_TWO)
+    assert row.reason == 'repairs start in the window "0 2 * * *" UTC, 3600 s'
+    assert decide([windowed()], [row], now=AT_TWO - MINUTE).granted == ()
+    assert decide([windowed()], [row], now=AT_TWO).granted == (windowed(),)
+
+
+def test_own_window_counts_before_that_of_the_operator():
+    later = RepairWindow("0 5 * * *")
+    (row,) = decide([candidate()], window=later).changed
+    assert row.next_at == NOW + timedelta(hours=5)
+    assert decide([windowed()], now=AT_TWO, window=later).granted == (windowed(),)
+
+
+def test_deferred_repair_is_decided_again_after_an_update_of_the_stack():
+    (row,) = decide([windowed(stack_version=3)]).changed
+    assert decide([replace(windowed(None), stack_version=3)], [row]).granted == ()
+    updated = replace(windowed(None), stack_version=4)
+    assert decide([updated], [row]).granted == (updated,)
+
+
+def test_window_spends_no_budget():
+    lost = replace(candidate(status=DriftStatus.DELETED), window=NIGHT)
+    (row,) = decide([lost]).changed
+    assert row.destructive_at == ()
