@@ -27,11 +27,6 @@ def format_config_summary(config: SoftwareConfigRow, *, with_project: bool) -> d
     return shown | ({"project": config.project_id} if with_project else {})
 
 
-def format_config(config: SoftwareConfigRow) -> dict[str, Json]:
-    """Return a configuration with its content."""
-    return {**format_config_summary(config, with_project=False), **config.body}
-
-
 def format_deployment(deployment: SoftwareDeploymentRow) -> dict[str, Json]:
     """Return a deployment."""
     shown: dict[str, Json] = {

@@ -19,7 +19,13 @@ from heat_convergence.common.transactions import retry_transaction
 from heat_convergence.db.connection.database import Database
 from heat_convergence.db.statements import software
 from heat_convergence.db.statements.software import SoftwareConfigRow, SoftwareDeploymentRow
-from heat_convergence.resources.reference_scope import find_config, find_deployment
+from heat_convergence.resources.reference_scope import (
+    Sender,
+    find_config,
+    find_deployment,
+    list_server_configs,
+    list_server_data,
+)
 
 T = TypeVar("T")
 _DEPLOYMENT_FIELDS = (
@@ -119,6 +125,16 @@ class DatabaseSoftwareStore:
                 _delete_unused_config(conn, found.config_id)
 
         self._write(work)
+
+    def list_server_configs(self, project_id: str, server_id: str) -> list[SoftwareConfigRow]:
+        """Return the configs that the project has deployed to a server, by name."""
+        with self._database.read() as conn:
+            return list_server_configs(conn, Sender(project_id), server_id)
+
+    def list_agent_data(self, project_id: str, server_id: str) -> list[Mapping[str, Any]]:
+        """Return the data of the project's servers of that physical id."""
+        with self._database.read() as conn:
+            return list_server_data(conn, project_id, server_id)
 
     def _write(self, work: Callable[[Connection], T]) -> T:
         def attempt() -> T:

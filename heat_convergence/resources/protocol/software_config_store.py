@@ -58,6 +58,23 @@ class SoftwareConfigStore(Protocol):
     def delete_deployment(self, project_id: str, deployment_id: str) -> None:
         """Delete a deployment of this project and its derived configuration."""
 
+    def list_server_configs(self, project_id: str, server_id: str) -> list[SoftwareConfigRow]:
+        """Return the configurations that the project has deployed to a server, by name."""
+
+    def list_agent_data(self, project_id: str, server_id: str) -> list[Mapping[str, Any]]:
+        """Return the data of the project's servers of that physical id."""
+
+
+def format_config(config: SoftwareConfigRow) -> dict[str, Any]:
+    """Return a configuration as clients and agents read it, with its content."""
+    return {
+        "id": config.id,
+        "name": config.name,
+        "group": config.group,
+        "creation_time": config.created_at.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        **config.body,
+    }
+
 
 def require_config_store(context: ResourceContext) -> SoftwareConfigStore:
     """Return the store of the context's cloud.

@@ -268,16 +268,13 @@ def test_condition_with_an_unknown_handle_fails(heat: ProjectClient) -> None:
     assert "no wait condition handle of this stack" in reason(heat)
 
 
-@pytest.mark.parametrize("transport", ["ZAQAR_SIGNAL"])
-def test_unsupported_transports_are_refused(heat: ProjectClient, transport: str) -> None:
-    handle = {**HANDLE, "properties": {"signal_transport": transport}}
-    answer = heat.send(
-        "POST", "/stacks", {"stack_name": "s", "template": hot_template({"h": handle})}
-    )
-    assert (answer.status_int, answer.json["error"]["type"]) == (400, "StackValidationFailed")
-    message = answer.json["error"]["message"]
-    assert "resources.h.properties.signal_transport" in message
-    assert "CFN_SIGNAL, HEAT_SIGNAL, NO_SIGNAL, TEMP_URL_SIGNAL, TOKEN_SIGNAL" in message
+def test_queue_without_users_fails_the_condition(heat: ProjectClient) -> None:
+    """Nobody but a user of the stack could read the queue."""
+    body = template()
+    body["resources"]["h"] = {**HANDLE, "properties": {"signal_transport": "ZAQAR_SIGNAL"}}
+    start(heat, body)
+    assert heat.status("s") == "CREATE_FAILED"
+    assert "the handle has no queue" in reason(heat)
 
 
 def test_cloudformation_types(heat: ProjectClient) -> None:

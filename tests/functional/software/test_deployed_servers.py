@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,19 +11,6 @@ from tests.functional.software.test_server_agent_metadata import TEXT, ServerAge
 
 Json = Any
 HEAT = "POLL_SERVER_HEAT"
-
-
-@pytest.fixture
-def testbed(tmp_path: Path) -> Iterator[ServerAgentTestbed]:
-    testbed = ServerAgentTestbed(tmp_path)
-    yield testbed
-    testbed.service.close()
-    testbed.fake.close()
-
-
-@pytest.fixture
-def heat(testbed: ServerAgentTestbed) -> ProjectClient:
-    return ProjectClient(testbed.service)
 
 
 def template(host: Json, deletion_policy: str = "Delete") -> Json:
@@ -116,10 +101,6 @@ def test_deletion_policy_snapshot_keeps_nothing(heat: ProjectClient) -> None:
     [
         (server(user_data_format="RAW"), "deployment.properties.server"),
         (server(), "deployment.properties.server"),  # HEAT_CFNTOOLS
-        (
-            machine(software_config_transport="ZAQAR_MESSAGE"),
-            "host.properties.software_config_transport",
-        ),
     ],
 )
 def test_deployment_without_polling_agent_is_refused(

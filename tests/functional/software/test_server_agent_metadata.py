@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-
-import pytest
 
 from heat_convergence.cli.components.software_store import DatabaseSoftwareStore
 from heat_convergence.resources import custom_constraints
@@ -42,14 +39,6 @@ class ServerAgentTestbed:
     def files_containing(self, text: str) -> list[str]:
         """Return the names of the database's files that contain the text."""
         return [one.name for one in self.folder.iterdir() if text.encode() in one.read_bytes()]
-
-
-@pytest.fixture
-def testbed(tmp_path: Path) -> Iterator[ServerAgentTestbed]:
-    testbed = ServerAgentTestbed(tmp_path)
-    yield testbed
-    testbed.service.close()
-    testbed.fake.close()
 
 
 def template(form: str) -> Json:
@@ -108,15 +97,3 @@ def test_metadata_without_agent_has_no_deployments(testbed: ServerAgentTestbed) 
     response = heat.send("GET", f"{heat.path('s')}/resources/server/metadata", leave_pending=True)
     assert response.json["metadata"] == {"mine": "own"}
     assert testbed.files_containing("m1.nano") != []  # its row is not sealed
-
-
-def test_unsupported_transport_is_refused(testbed: ServerAgentTestbed) -> None:
-    heat = ProjectClient(testbed.service)
-    body = template("SOFTWARE_CONFIG")
-    server = body["resources"]["server"]["properties"]
-    server["software_config_transport"] = "ZAQAR_MESSAGE"
-    response = heat.send("POST", "/stacks", {"stack_name": "s", "template": body})
-    assert response.status_int == 400
-    path = "resources.server.properties.software_config_transport"
-    assert path in response.json["error"]["message"]
-    assert heat.stack("s") is None

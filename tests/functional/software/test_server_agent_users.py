@@ -17,11 +17,8 @@ import pytest
 from heat_convergence.clients import endpoints
 from heat_convergence.clients.rest_client import RequestLimiter, SdkCloudClient
 from heat_convergence.clients.settings import ClientSettings
-from heat_convergence.clients.stack_users import StackUsers
-from heat_convergence.common.errors import (
-    MissingCredentialError,
-    StackValidationFailed,
-)
+from heat_convergence.clients.stack_users import StackUser, StackUsers
+from heat_convergence.common.errors import MissingCredentialError
 from heat_convergence.convergence.model.action import Action
 from heat_convergence.resources.catalog.resource_types import load_resource_types
 from heat_convergence.resources.driver.request_cloud import use_request_cloud
@@ -59,6 +56,16 @@ class FakeStackCloud:
     key: str = "k"
     project_id: str = PROJECT_ID
     software: Any = None
+    heat_base_url: str | None = "http://heat.example:8004"
+    call_region: str = "R"
+
+    def signed_url_base(self, url_type: str) -> str:
+        return endpoints.signed_url_base(str(self.heat_base_url), url_type)
+
+    def connect_as(self, user: StackUser) -> Any:
+        """Return a connection of a user who has proved who they are."""
+        assert self.users.issue_token(user)
+        return self.cloud._connect()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.cloud, name)
@@ -166,7 +173,7 @@ def test_agent_polls_the_configured_metadata_url(
         "metadata_url": "http://cfn.example:8000/v1/",
         "access_key_id": keys["access"],
         "secret_access_key": keys["secret"],
-        "stack_name": "web/s-1",
+        "stack_name": "web",
         "path": "it.Metadata",
     }
 
@@ -194,7 +201,7 @@ def test_lost_create_is_resumed_with_the_same_user(
     assert server.attribute(found, "os_collect_config") == server.attribute(
         first, "os_collect_config"
     )
-    again = server_agents.create_agent_user(new)  # of a create that goes on before the service
+    again = server_agents.create_agent(new)  # of a create that goes on before the service
     assert again == first.data
     assert [user["name"] for user in fake.users.values()].count("web-it-1") == 1
     assert len(fake.ec2) == 1
@@ -231,7 +238,7 @@ def test_delete_removes_the_user(
     server.delete(replace(created, action=Action.DELETE))
     assert "web-it-1" not in [user["name"] for user in fake.users.values()]
     lost = build_context(**HEAT)
-    server_agents.create_agent_user(lost)  # and the server was never made
+    server_agents.create_agent(lost)  # and the server was never made
     nothing = replace(lost, physical_name="web-it-1", action=Action.DELETE)
     server.delete(replace(nothing, physical_id=created.physical_id))
     assert "web-it-1" not in [user["name"] for user in fake.users.values()]
@@ -241,7 +248,7 @@ def test_user_without_server_is_removed(
     server: Server, build_context: ContextBuilder, fake: FakeKeystone
 ) -> None:
     lost = build_context(**HEAT)
-    server_agents.create_agent_user(lost)
+    server_agents.create_agent(lost)
     assert server.find(replace(lost, action=Action.DELETE)) is None
     assert "web-it-1" not in [user["name"] for user in fake.users.values()]
 
@@ -274,20 +281,9 @@ def test_no_user_is_created_without_an_endpoint(
     assert recorded(server, build_context()).data == {}
     cloud.users = users_of(fake, ClientSettings())
     cloud.metadata_url = "http://cfn.example:8000/v1/"
-    assert server_agents.create_agent_user(build_context()) == {}
+    assert server_agents.create_agent(build_context()) == {}
     with pytest.raises(MissingCredentialError, match="stack_user_domain_id"):
-        server_agents.create_agent_user(build_context(**HEAT))
-
-
-@pytest.mark.parametrize("transport", ["POLL_TEMP_URL", "ZAQAR_MESSAGE"])
-def test_other_transports_are_refused(
-    server: Server, build_context: ContextBuilder, transport: str
-) -> None:
-    values = {"software_config_transport": transport}
-    with pytest.raises(StackValidationFailed, match="POLL_SERVER_HEAT") as caught:
-        server.validate(build_context(**values).properties, None)
-    assert caught.value.path == "software_config_transport"
-    server.validate(build_context(user_data_format="RAW", **values).properties, None)
+        server_agents.create_agent(build_context(**HEAT))
 
 
 def test_only_agents_have_secret_data(server: Server) -> None:

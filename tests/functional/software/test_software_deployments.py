@@ -292,11 +292,3 @@ def test_structured_deployment_substitutes_inputs(heat: ProjectClient) -> None:
     heat.update("s", body)
     assert heat.status("s") == "UPDATE_FAILED"
     assert '"y"' in heat.stack("s")["stack_status_reason"]
-
-
-@pytest.mark.parametrize("transport", ["ZAQAR_SIGNAL"])
-def test_unsupported_transports_are_refused(heat: ProjectClient, transport: str) -> None:
-    body = {"stack_name": "s", "template": template(signal_transport=transport)}
-    response = heat.send("POST", "/stacks", body)
-    assert (response.status_int, response.json["error"]["type"]) == (400, "StackValidationFailed")
-    assert "resources.d.properties.signal_transport" in response.json["error"]["message"]

@@ -25,6 +25,7 @@ from heat_convergence.common import errors
 from heat_convergence.db.statements import software
 from heat_convergence.db.statements.quota_locks import lock_quotas
 from heat_convergence.db.statements.software import SoftwareConfigRow
+from heat_convergence.resources.protocol.software_config_store import format_config
 from heat_convergence.resources.reference_scope import require_config
 from heat_convergence.stacks import quotas
 
@@ -78,13 +79,13 @@ class SoftwareConfigsController(Controller):
             software.insert_config(conn, new)
 
         write_with_retry(self.services, insert)
-        return json_response({"software_config": view.format_config(new)})
+        return json_response({"software_config": format_config(new)})
 
     def show(self, request: ApiRequest, config_id: str) -> webob.Response:
         """Show a configuration with its content."""
         with self.database.read() as conn:
             found = require_config(conn, request.project_id, config_id)
-        shown = view.format_config(found)
+        shown = format_config(found)
         if not may_read_secrets(request, self._enforcer):
             shown = view.mask_config(shown)
         return json_response({"software_config": shown})

@@ -16,6 +16,9 @@ from heat_convergence.api.controllers.base import (
     sender_of,
     write_with_retry,
 )
+from heat_convergence.api.controllers.software.agent_publication import (
+    publish_changed_deployments,
+)
 from heat_convergence.api.http import ApiRequest, empty_response, json_response
 from heat_convergence.api.policies.enforcer import PolicyEnforcer
 from heat_convergence.api.requests.params import QueryParams
@@ -25,6 +28,7 @@ from heat_convergence.api.views import software as view
 from heat_convergence.db.statements import software
 from heat_convergence.db.statements.quota_locks import lock_quotas
 from heat_convergence.db.statements.software import SoftwareDeploymentRow
+from heat_convergence.resources.protocol.software_config_store import format_config
 from heat_convergence.resources.reference_scope import (
     list_server_configs,
     require_deployment,
@@ -54,7 +58,7 @@ class SoftwareDeploymentsController(Controller):
         """List the configurations for a server, as its agent polls them."""
         with self.database.read() as conn:
             found = list_server_configs(conn, sender_of(request), server_id)
-        shown = [view.format_config(config) for config in found]
+        shown = [format_config(config) for config in found]
         if not may_read_secrets(request, self._enforcer):
             shown = [view.mask_config(each) for each in shown]
         return json_response({"metadata": shown})
@@ -81,6 +85,7 @@ class SoftwareDeploymentsController(Controller):
             software.insert_deployment(conn, new)
 
         write_with_retry(self.services, insert)
+        publish_changed_deployments(self.services, new.project_id, new.server_id)
         return json_response({"software_deployment": view.format_deployment(new)})
 
     def show(self, request: ApiRequest, deployment_id: str) -> webob.Response:
@@ -104,20 +109,19 @@ class SoftwareDeploymentsController(Controller):
                 software.update_deployment(conn, found.id, changes | {"updated_at": now})
             return require_deployment(conn, request.project_id, deployment_id)
 
-        return json_response(
-            {
-                "software_deployment": view.format_deployment(
-                    write_with_retry(self.services, update)
-                )
-            }
-        )
+        changed = write_with_retry(self.services, update)
+        if "config_id" in changes:
+            publish_changed_deployments(self.services, changed.project_id, changed.server_id)
+        return json_response({"software_deployment": view.format_deployment(changed)})
 
     def delete(self, request: ApiRequest, deployment_id: str) -> webob.Response:
         """Delete a deployment."""
 
-        def delete(conn: Any) -> None:
-            require_deployment(conn, request.project_id, deployment_id)
+        def delete(conn: Any) -> SoftwareDeploymentRow:
+            found = require_deployment(conn, request.project_id, deployment_id)
             software.delete_deployment(conn, deployment_id)
+            return found
 
-        write_with_retry(self.services, delete)
+        deleted = write_with_retry(self.services, delete)
+        publish_changed_deployments(self.services, deleted.project_id, deleted.server_id)
         return empty_response()

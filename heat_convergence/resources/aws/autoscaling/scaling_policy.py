@@ -10,19 +10,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from heat_convergence.common.errors import ResourceNotAvailable, ResourcePropertyValueDependency
+from heat_convergence.common.errors import ResourcePropertyValueDependency
 from heat_convergence.resources.aws.type_schemas import load_aws_schema
+from heat_convergence.resources.builtin.signals.scaling_policy import SignalledScaling
 from heat_convergence.resources.builtin.signals.signal_responder import (
-    SignalResponder,
     SignalUser,
-    require_created,
     signed_signal_url,
 )
 from heat_convergence.resources.protocol.scaling_adjustment import (
     AdjustmentType,
     ScalingAdjustment,
 )
-from heat_convergence.resources.protocol.verb_values import ResourceContext, SignalResult
+from heat_convergence.resources.protocol.verb_values import ResourceContext
 
 Json = Any
 _ALARM_URL, _TYPE, _STEP = "AlarmUrl", "AdjustmentType", "MinAdjustmentStep"
@@ -33,7 +32,7 @@ _TYPES = {
 }
 
 
-class AwsScalingPolicy(SignalResponder):
+class AwsScalingPolicy(SignalledScaling):
     """A policy that adjusts a group of instances."""
 
     name = "AWS::AutoScaling::ScalingPolicy"
@@ -52,10 +51,6 @@ class AwsScalingPolicy(SignalResponder):
                 " PercentChangeInCapacity."
             )
 
-    def needs_signed_url(self, context: ResourceContext) -> bool:
-        """Return True: the reference is a signed URL."""
-        return True
-
     def initial_state(
         self, context: ResourceContext, signal_user: SignalUser
     ) -> tuple[Mapping[str, Json], Mapping[str, Json]]:
@@ -71,22 +66,11 @@ class AwsScalingPolicy(SignalResponder):
         found = properties.get("AutoScalingGroupName")
         return None if found is None else str(found)
 
-    def signal(self, context: ResourceContext, details: Json) -> SignalResult:
-        """Return the adjustment; the signal's body is ignored.
-
-        Raises:
-            ResourceNotAvailable: The policy has not been created, or not observed after its
-                adoption.
-        """
-        require_created(context)
-        properties = context.properties
-        if not properties:  # adopted, and not observed yet
-            raise ResourceNotAvailable(context.name)
-        return SignalResult(
-            scaling_adjustment=ScalingAdjustment(
-                adjustment_type=_TYPES[properties[_TYPE]],
-                amount=float(properties["ScalingAdjustment"]),
-                min_adjustment_step=properties.get(_STEP),
-                cooldown_s=properties.get("Cooldown"),
-            )
+    def requested_adjustment(self, properties: Mapping[str, Json]) -> ScalingAdjustment:
+        """Return the adjustment that the properties declare."""
+        return ScalingAdjustment(
+            adjustment_type=_TYPES[properties[_TYPE]],
+            amount=float(properties["ScalingAdjustment"]),
+            min_adjustment_step=properties.get(_STEP),
+            cooldown_s=properties.get("Cooldown"),
         )

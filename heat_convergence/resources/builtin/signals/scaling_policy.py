@@ -8,6 +8,7 @@ Source: docs/reference/resource-groups.rst.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
@@ -41,7 +42,32 @@ Json = Any
 _GROUP, _STEP, _TYPE = "auto_scaling_group_id", "min_adjustment_step", "adjustment_type"
 
 
-class ScalingPolicy(SignalResponder):
+class SignalledScaling(SignalResponder):
+    """The base of policies that adjust a scaling group."""
+
+    def needs_signed_url(self, context: ResourceContext) -> bool:
+        """Return True: a policy is signalled at a signed URL."""
+        return True
+
+    @abstractmethod
+    def requested_adjustment(self, properties: Mapping[str, Json]) -> ScalingAdjustment:
+        """Return the adjustment that the properties declare."""
+
+    def signal(self, context: ResourceContext, details: Json) -> SignalResult:
+        """Return the adjustment; the signal's body is ignored.
+
+        Raises:
+            ResourceNotAvailable: The policy has not been created, or not observed after its
+                adoption.
+        """
+        require_created(context)
+        if not context.properties:  # adopted, and not observed yet
+            raise ResourceNotAvailable(context.name)
+        adjustment = self.requested_adjustment(context.properties)
+        return SignalResult(scaling_adjustment=adjustment)
+
+
+class ScalingPolicy(SignalledScaling):
     """A policy that adjusts a scaling group."""
 
     name = "OS::Heat::ScalingPolicy"
@@ -112,10 +138,6 @@ class ScalingPolicy(SignalResponder):
                 f" not with {adjustment_type}."
             )
 
-    def needs_signed_url(self, context: ResourceContext) -> bool:
-        """Return True: ``alarm_url`` is signed."""
-        return True
-
     def initial_state(
         self, context: ResourceContext, signal_user: SignalUser
     ) -> tuple[Mapping[str, Json], Mapping[str, Json]]:
@@ -131,22 +153,11 @@ class ScalingPolicy(SignalResponder):
         found = properties.get(_GROUP)
         return None if found is None else str(found)
 
-    def signal(self, context: ResourceContext, details: Json) -> SignalResult:
-        """Return the adjustment; the signal's body is ignored.
-
-        Raises:
-            ResourceNotAvailable: The policy has not been created, or not observed after its
-                adoption.
-        """
-        require_created(context)
-        properties = context.properties
-        if not properties:  # adopted, and not observed yet
-            raise ResourceNotAvailable(context.name)
-        return SignalResult(
-            scaling_adjustment=ScalingAdjustment(
-                adjustment_type=AdjustmentType(properties[_TYPE]),
-                amount=float(properties["scaling_adjustment"]),
-                min_adjustment_step=properties.get(_STEP),
-                cooldown_s=properties.get("cooldown"),
-            )
+    def requested_adjustment(self, properties: Mapping[str, Json]) -> ScalingAdjustment:
+        """Return the adjustment that the properties declare."""
+        return ScalingAdjustment(
+            adjustment_type=AdjustmentType(properties[_TYPE]),
+            amount=float(properties["scaling_adjustment"]),
+            min_adjustment_step=properties.get(_STEP),
+            cooldown_s=properties.get("cooldown"),
         )

@@ -56,6 +56,19 @@ def add_signal(
         Invalid: The signal cannot be read.
         RequestLimitExceeded: There is no room for it.
     """
+    after, reason = merge_signal(before, details, signal_format)
+    check_room(after)
+    return after, reason
+
+
+def merge_signal(
+    before: SignalLog, details: Json, signal_format: SignalFormat
+) -> tuple[dict[str, Json], str]:
+    """Add a signal as ``add_signal`` does, without a look at the room for it.
+
+    Raises:
+        Invalid: The signal cannot be read.
+    """
     body = _read(details, signal_format)
     number = len(before) + 1
     status = body.get(signal_format.status_key, SUCCESS)
@@ -66,9 +79,7 @@ def add_signal(
     reason = body.get(signal_format.reason_key, f"Signal {number} received")
     key = str(body.get(signal_format.id_key, number))
     signal = {"status": status, "reason": reason, "data": body.get(signal_format.data_key)}
-    after = {**before, key: signal}
-    _check_room(after)
-    return after, f"status:{status} reason:{reason}"
+    return {**before, key: signal}, f"status:{status} reason:{reason}"
 
 
 def _read(details: Json, signal_format: SignalFormat) -> Mapping[str, Json]:
@@ -83,7 +94,12 @@ def _read(details: Json, signal_format: SignalFormat) -> Mapping[str, Json]:
     return body
 
 
-def _check_room(signals: SignalLog) -> None:
+def check_room(signals: SignalLog) -> None:
+    """Check that a handle may keep so many signals.
+
+    Raises:
+        RequestLimitExceeded: It may not.
+    """
     if len(signals) > MAX_SIGNALS:
         raise RequestLimitExceeded(f"A handle keeps {MAX_SIGNALS} signals")
     if len(json.dumps(signals)) > MAX_SIGNALS_LENGTH:

@@ -16,7 +16,6 @@ from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.model.job import ObservedState
 from heat_convergence.resources.builtin.local_type import LocalType
 from heat_convergence.resources.builtin.signals.signal_objects import (
-    SERVICE,
     SignalObjects,
     parse_signals,
 )
@@ -37,6 +36,7 @@ from heat_convergence.resources.protocol.schema import (
     TypeSchema,
 )
 from heat_convergence.resources.protocol.verb_values import ResourceContext, VerbResult
+from heat_convergence.resources.transports.stored_objects import SERVICE
 from heat_convergence.template.parameters.constraints import Range
 
 Json = Any

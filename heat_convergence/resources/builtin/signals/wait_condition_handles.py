@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, ClassVar
 
-from heat_convergence.common.errors import StackValidationFailed
+from heat_convergence.common.errors import AuthorizationFailure, Forbidden
 from heat_convergence.resources.builtin.signals.signal_log import (
     CFN_FORMAT,
     NATIVE_FORMAT,
@@ -41,14 +42,18 @@ from heat_convergence.resources.protocol.verb_values import (
     SignalResult,
     VerbResult,
 )
+from heat_convergence.resources.transports.message_queues import (
+    MessageQueue,
+    client_of_user,
+    queue_name,
+)
 from heat_convergence.template.parameters.constraints import AllowedValues
 
 Json = Any
 _TRANSPORT = "signal_transport"
 _CFN, _TOKEN, _HEAT, NO_SIGNAL = "CFN_SIGNAL TOKEN_SIGNAL HEAT_SIGNAL NO_SIGNAL".split()
-TEMP_URL = "TEMP_URL_SIGNAL"
-_SUPPORTED = (_CFN, _HEAT, NO_SIGNAL, TEMP_URL, _TOKEN)
-_UNSUPPORTED_SERVICES = {"ZAQAR_SIGNAL": "Messaging"}
+TEMP_URL, ZAQAR = "TEMP_URL_SIGNAL", "ZAQAR_SIGNAL"
+QUEUE = "queue_id"  # the key of the data with the name of the handle's queue
 
 
 class SignalHandle(SignalResponder):
@@ -93,9 +98,7 @@ class WaitConditionHandle(SignalHandle):
                 description="How to signal the handle: with a token, with a password, by a"
                 " signed URL, or not at all.",
                 default=_TOKEN,
-                constraints=(
-                    AllowedValues((_CFN, TEMP_URL, _HEAT, NO_SIGNAL, "ZAQAR_SIGNAL", _TOKEN)),
-                ),
+                constraints=(AllowedValues((_CFN, TEMP_URL, _HEAT, NO_SIGNAL, ZAQAR, _TOKEN)),),
                 support_status=SupportStatus(version="6.0.0"),
             ),
         },
@@ -106,20 +109,6 @@ class WaitConditionHandle(SignalHandle):
             "signal": _attribute("JSON document with all that a signal by the transport needs."),
         },
     )
-
-    def validate(self, properties: Mapping[str, Json], timeout_s: float | None) -> None:
-        """Refuse transports whose service is not implemented.
-
-        Raises:
-            StackValidationFailed: The transport is one of those.
-        """
-        chosen = properties.get(_TRANSPORT)
-        if chosen in _UNSUPPORTED_SERVICES:
-            raise StackValidationFailed(
-                f"{chosen} is not supported: signals are not fetched from the"
-                f" {_UNSUPPORTED_SERVICES[chosen]} service; one of {', '.join(_SUPPORTED)} is",
-                path=_TRANSPORT,
-            )
 
     def needs_user(self, context: ResourceContext) -> bool:
         """Return whether the transport has a user."""
@@ -133,6 +122,10 @@ class WaitConditionHandle(SignalHandle):
         """Delete what the transport needed."""
         if context.physical_id is not None and context.properties.get(_TRANSPORT) == TEMP_URL:
             SignalObjects(context).delete()
+        queue = signal_queue(context, context)
+        if queue is not None:
+            with suppress(AuthorizationFailure, Forbidden):  # nobody can read it any more
+                queue.delete()
         return super().delete(context)
 
     def find(self, context: ResourceContext) -> str | None:
@@ -147,6 +140,7 @@ class WaitConditionHandle(SignalHandle):
         """Return the attributes of the transport and no signals."""
         transport = context.properties[_TRANSPORT]
         attributes: dict[str, Json] = {}
+        data: dict[str, Json] = {SIGNALS: {}}
         endpoint = native_signal_url(context, signal_user.project_id)
         signal: dict[str, Json] = {}
         if transport == _TOKEN:
@@ -170,8 +164,11 @@ class WaitConditionHandle(SignalHandle):
             signal = {"alarm_url": objects.signed_url()}
         elif transport == _HEAT:
             signal = {"alarm_url": endpoint, **_credentials(context, signal_user)}
+        elif transport == ZAQAR:
+            data[QUEUE] = queue_name(context.physical_name, context.resource_id)
+            signal = {**_credentials(context, signal_user), QUEUE: data[QUEUE]}
         attributes["signal"] = json.dumps(signal)
-        return attributes, {SIGNALS: {}}
+        return attributes, data
 
 
 class CfnWaitConditionHandle(SignalHandle):
@@ -205,6 +202,20 @@ class UpdateWaitConditionHandle(CfnWaitConditionHandle):
 
     name = "OS::Heat::UpdateWaitConditionHandle"
     replace_on_update = True
+
+
+def signal_queue(context: ResourceContext, handle: ResourceContext) -> MessageQueue | None:
+    """Return the queue of a handle, None if its transport has none.
+
+    Args:
+        context: The resource whose cloud is used.
+        handle: The handle, whose user's own password opens the queue (RULE 12).
+    """
+    name = handle.data.get(QUEUE)
+    user = SignalUser.from_data(handle.data, handle.project_id).user
+    if not isinstance(name, str) or user is None:
+        return None
+    return MessageQueue(client_of_user(context.cloud, user), name)
 
 
 def _curl(context: ResourceContext, token: str | None, endpoint: str | None) -> str | None:

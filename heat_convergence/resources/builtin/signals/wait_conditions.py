@@ -24,9 +24,15 @@ from heat_convergence.resources.builtin.signals.signal_log import (
 from heat_convergence.resources.builtin.signals.signal_objects import (
     SignalObjects,
     parse_signals,
+    read_signals,
 )
 from heat_convergence.resources.builtin.signals.signal_responder import SIGNED_URL
-from heat_convergence.resources.builtin.signals.wait_condition_handles import NO_SIGNAL, TEMP_URL
+from heat_convergence.resources.builtin.signals.wait_condition_handles import (
+    NO_SIGNAL,
+    TEMP_URL,
+    ZAQAR,
+    signal_queue,
+)
 from heat_convergence.resources.driver import poll_interval
 from heat_convergence.resources.protocol.schema import (
     AttributeSchema,
@@ -41,6 +47,7 @@ from heat_convergence.template.parameters.constraints import Range
 
 Json = Any
 MAX_TIMEOUT_S = 43_200
+_POSTED, _MARKER = "posted", "marker"  # keys of the data: what was read from a queue
 _WAITING_ACTIONS = frozenset({Action.CREATE, Action.UPDATE, Action.ROLLBACK})
 
 
@@ -139,6 +146,8 @@ class WaitCondition(LocalType):
         """Return the signals that the handle has kept, or that its transport has stored."""
         signals: SignalLog = handle.data[SIGNALS]
         transport = handle.properties.get("signal_transport")
+        if transport == ZAQAR:
+            return _posted_signals(context, handle)
         if transport != TEMP_URL:
             return SignalSource(signals, is_complete=transport == NO_SIGNAL)
         texts = SignalObjects(context, handle.physical_name).texts()
@@ -165,12 +174,30 @@ class SignalSource:
         mistake: Why one of them cannot be read.
         is_polled: True if others store them, so that nothing announces the next one.
         is_complete: True if nothing can signal, so that nothing is waited for.
+        data: What is to be recorded of them, if anything.
     """
 
     signals: SignalLog
     mistake: str = ""
     is_polled: bool = False
     is_complete: bool = False
+    data: Mapping[str, Json] | None = None
+
+
+def _posted_signals(context: ResourceContext, handle: ResourceContext) -> SignalSource:
+    """Return the signals in the handle's queue.
+
+    They are recorded with the place up to which the queue was read: messages expire.
+    """
+    before = context.data.get(_POSTED) or {}
+    log, marker = before.get(SIGNALS) or {}, before.get(_MARKER)
+    queue = signal_queue(context, handle)
+    if queue is None:
+        return SignalSource(log, mistake="the handle has no queue", is_polled=True)
+    documents, marker_after = queue.read(marker)
+    log, mistake = read_signals(log, documents)
+    data = {**context.data, _POSTED: {SIGNALS: log, _MARKER: marker_after}} if documents else None
+    return SignalSource({**handle.data[SIGNALS], **log}, mistake, is_polled=True, data=data)
 
 
 def signalled_result(
@@ -193,7 +220,8 @@ def signalled_result(
     count, timeout_s = limits
     counts = SignalCounts.from_signals(source.signals)
     data = json.dumps(counts.data, ensure_ascii=False)
-    result = VerbResult(ObservedState.READY, physical_id, attributes={data_attribute: data})
+    attributes = {data_attribute: data}
+    result = VerbResult(ObservedState.READY, physical_id, attributes, data=source.data)
     failures = [*counts.failures, *([source.mistake] if source.mistake else [])]
     if failures:
         return _failed(result, ";".join(failures), "WaitConditionFailure")

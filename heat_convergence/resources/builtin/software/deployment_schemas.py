@@ -18,8 +18,7 @@ from heat_convergence.resources.protocol.schema import (
 from heat_convergence.template.parameters.constraints import AllowedValues
 
 CFN_SIGNAL, HEAT_SIGNAL, NO_SIGNAL = "CFN_SIGNAL", "HEAT_SIGNAL", "NO_SIGNAL"
-TEMP_URL_SIGNAL = "TEMP_URL_SIGNAL"
-UNSUPPORTED_TRANSPORTS = ("ZAQAR_SIGNAL",)
+TEMP_URL_SIGNAL, ZAQAR_SIGNAL = "TEMP_URL_SIGNAL", "ZAQAR_SIGNAL"
 DEPLOYMENT_ACTIONS = ("CREATE", "UPDATE", "DELETE", "SUSPEND", "RESUME")
 
 
@@ -48,7 +47,7 @@ DEPLOYMENT_PROPERTIES = {
         "How the server signals its output values.",
         default=CFN_SIGNAL,
         constraints=(
-            AllowedValues((CFN_SIGNAL, TEMP_URL_SIGNAL, HEAT_SIGNAL, NO_SIGNAL, "ZAQAR_SIGNAL")),
+            AllowedValues((CFN_SIGNAL, TEMP_URL_SIGNAL, HEAT_SIGNAL, NO_SIGNAL, ZAQAR_SIGNAL)),
         ),
     ),
 }

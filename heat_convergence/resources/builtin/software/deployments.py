@@ -14,37 +14,32 @@ import uuid
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
-from heat_convergence.common.errors import InvalidTemplateAttribute, StackValidationFailed
+from heat_convergence.common.errors import InvalidTemplateAttribute
 from heat_convergence.common.failures import ResourceFailure
 from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.model.job import ObservedState
 from heat_convergence.db.statements.software import SoftwareConfigRow, SoftwareDeploymentRow
-from heat_convergence.resources.builtin.signals.signal_objects import SignalObjects
 from heat_convergence.resources.builtin.signals.signal_responder import (
     SignalResponder,
     SignalUser,
-    native_signal_url,
     require_created,
-    signed_signal_url,
     verified_signal_user,
 )
 from heat_convergence.resources.builtin.software import deployment_inputs
+from heat_convergence.resources.builtin.software import deployment_transports as transports
+from heat_convergence.resources.builtin.software.agent_channels import (
+    publish_deployments,
+    withdraw_deployment,
+)
 from heat_convergence.resources.builtin.software.deployment_schemas import (
     CFN_SIGNAL,
     DEPLOYMENT_ACTIONS,
     DEPLOYMENT_ATTRIBUTES,
     DEPLOYMENT_PROPERTIES,
-    HEAT_SIGNAL,
     NO_SIGNAL,
-    TEMP_URL_SIGNAL,
-    UNSUPPORTED_TRANSPORTS,
     text_property,
 )
 from heat_convergence.resources.builtin.software.server_existence import server_is_missing
-from heat_convergence.resources.builtin.software.stored_signals import (
-    create_signal_object,
-    read_signal_object,
-)
 from heat_convergence.resources.driver import poll_interval
 from heat_convergence.resources.protocol.schema import (
     SupportStatus,
@@ -170,30 +165,24 @@ class SoftwareDeployment(SignalResponder):
         """Return the names of all outputs."""
         return sorted({*DEPLOYMENT_ATTRIBUTES, *(context.attributes.get(KNOWN_OUTPUTS) or ())})
 
-    def validate(self, properties: Mapping[str, Json], timeout_s: float | None) -> None:
-        """Refuse transports whose service is not implemented.
-
-        Raises:
-            StackValidationFailed: The transport is one of those.
-        """
-        if properties.get("signal_transport") in UNSUPPORTED_TRANSPORTS:
-            raise StackValidationFailed(
-                f"{properties['signal_transport']} is not supported: one of"
-                f" {CFN_SIGNAL}, {HEAT_SIGNAL}, {NO_SIGNAL}, {TEMP_URL_SIGNAL} is",
-                path="signal_transport",
-            )
-
     def build_content(self, content: Json, properties: Mapping[str, Json], values: Json) -> Json:
         """Return the configuration's content for the server."""
         return content
 
     def needs_user(self, context: ResourceContext) -> bool:
         """Return whether the transport has a user."""
-        return context.properties["signal_transport"] not in (NO_SIGNAL, TEMP_URL_SIGNAL)
+        return context.properties["signal_transport"] not in transports.WITHOUT_USER
 
     def needs_signed_url(self, context: ResourceContext) -> bool:
         """Return whether the transport has a signed URL."""
         return bool(context.properties["signal_transport"] == CFN_SIGNAL)
+
+    def user_password(self, context: ResourceContext) -> str | None:
+        """Return the password that a lost create has deployed to the server, if there is one."""
+        store = require_config_store(context)
+        found = store.find_deployment(context.project_id, _deployment_id(context))
+        config = self._config(context, None if found is None else found.config_id)
+        return transports.deployed_password(config)
 
     def _deploy(
         self, context: ResourceContext, properties: Mapping[str, Json], signal_user: SignalUser
@@ -218,7 +207,17 @@ class SoftwareDeployment(SignalResponder):
         body = {
             "config": self.build_content(content, properties, input_values),
             "inputs": deployment_inputs.build_inputs(
-                config, values, self._deploy_inputs(context, properties, signal_user)
+                config,
+                values,
+                {
+                    "deploy_server_id": properties["server"],
+                    "deploy_action": action,
+                    "deploy_stack_id": f"{context.stack_name}/{context.stack_id}",
+                    "deploy_resource_name": context.name,
+                    **transports.signal_inputs(
+                        context, properties["signal_transport"], signal_user, _derived_id(context)
+                    ),
+                },
             ),
             "outputs": [] if config is None else config.body.get("outputs") or [],
             "options": {} if config is None else config.body.get("options") or {},
@@ -228,7 +227,13 @@ class SoftwareDeployment(SignalResponder):
             _derived_id(context), context.project_id, name, tool, body, context.now
         )
         unsignalled = properties["signal_transport"] == NO_SIGNAL
-        require_config_store(context).store_deployment(
+        store = require_config_store(context)
+        before = store.find_deployment(context.project_id, _deployment_id(context))
+        if before is not None and before.config_id != new.id:
+            transports.delete_replaced_signals(
+                context, properties["signal_transport"], before.config_id
+            )
+        store.store_deployment(
             SoftwareDeploymentRow(
                 id=_deployment_id(context),
                 project_id=context.project_id,
@@ -245,6 +250,7 @@ class SoftwareDeployment(SignalResponder):
             ),
             new,
         )
+        publish_deployments(context, properties["server"])
         result = self._observe_deployment(context, properties)
         return result if result.attributes else _with(result, _attributes(context, config))
 
@@ -255,13 +261,12 @@ class SoftwareDeployment(SignalResponder):
         deployment = store.find_deployment(context.project_id, _deployment_id(context))
         if deployment is None or deployment.config_id != config_id:
             return VerbResult(ObservedState.READY, context.physical_id)  # nothing was deployed
-        is_polled = properties["signal_transport"] == TEMP_URL_SIGNAL
-        outputs = None
+        transport, outputs = properties["signal_transport"], None
         if deployment.status == "IN_PROGRESS":
             signal = context.data.get(_SIGNAL) or {}
             outputs = signal["outputs"] if signal.get("of") == config_id else None
-            if outputs is None and is_polled:
-                outputs = read_signal_object(context, config_id)
+            if outputs is None:
+                outputs = transports.read_outputs(context, transport, config_id)
         if outputs is not None:
             config = store.find_config(context.project_id, config_id)
             failures = deployment_inputs.failure_reasons(config, outputs)
@@ -276,7 +281,7 @@ class SoftwareDeployment(SignalResponder):
             ):
                 return VerbResult(ObservedState.READY, context.physical_id)
             poll_s = poll_interval.next_poll_s(context.started_at, context.now)
-            wait_s = poll_s if is_polled else _POLL_AFTER_S
+            wait_s = poll_s if transport in transports.POLLED else _POLL_AFTER_S
             return VerbResult(ObservedState.BUSY, context.physical_id, poll_after_s=wait_s)
         config = store.find_config(context.project_id, config_id)
         attributes = {**_attributes(context, config), **(deployment.output_values or {})}
@@ -292,10 +297,12 @@ class SoftwareDeployment(SignalResponder):
         return VerbResult(ObservedState.READY, context.physical_id, attributes)
 
     def _undeploy(self, context: ResourceContext) -> VerbResult:
-        store = require_config_store(context)
-        store.delete_deployment(context.project_id, _deployment_id(context))
-        if context.properties.get("signal_transport") == TEMP_URL_SIGNAL:
-            SignalObjects(context).delete()
+        store, deployment_id = require_config_store(context), _deployment_id(context)
+        found = store.find_deployment(context.project_id, deployment_id)
+        transport = context.properties.get("signal_transport")
+        transports.delete_signals(context, transport, None if found is None else found.config_id)
+        store.delete_deployment(context.project_id, deployment_id)
+        withdraw_deployment(context, context.properties.get("server"))
         return super().delete(context)
 
     @staticmethod
@@ -305,35 +312,6 @@ class SoftwareDeployment(SignalResponder):
         found = require_config_store(context).find_config(context.project_id, config_id)
         if found is None:
             raise ResourceFailure(f"there is no software config {config_id}")
-        return found
-
-    def _deploy_inputs(
-        self, context: ResourceContext, properties: Mapping[str, Json], signal_user: SignalUser
-    ) -> dict[str, Json]:
-        transport = properties["signal_transport"]
-        found = {
-            "deploy_server_id": properties["server"],
-            "deploy_action": _deployed_action(context.action),
-            "deploy_stack_id": f"{context.stack_name}/{context.stack_id}",
-            "deploy_resource_name": context.name,
-            "deploy_signal_transport": transport,
-        }
-        if transport == CFN_SIGNAL:
-            url = signed_signal_url(context, signal_user, "signal", "POST")
-            found["deploy_signal_id"] = url or native_signal_url(context, signal_user.project_id)
-            found["deploy_signal_verb"] = "POST"
-        elif transport == TEMP_URL_SIGNAL:
-            found["deploy_signal_id"] = create_signal_object(context, _derived_id(context))
-            found["deploy_signal_verb"] = "PUT"
-        elif transport == HEAT_SIGNAL and signal_user.user is not None:
-            found |= {
-                "deploy_auth_url": context.cloud.server_auth_url,
-                "deploy_username": context.physical_name,
-                "deploy_user_id": signal_user.user.id,
-                "deploy_password": signal_user.user.password,
-                "deploy_project_id": signal_user.project_id,
-                "deploy_region_name": context.cloud.region,
-            }
         return found
 
 

@@ -1,7 +1,7 @@
 """``OS::Heat::DeployedServer``: a server created elsewhere, with a software agent.
 
-Decides its physical id, which is the resource's own id and the target of deployments, and the user
-that its agent authenticates as.  Does nothing to the server itself; the operator configures its
+Decides its physical id, which is the resource's own id and the target of deployments; its agent is
+that of ``server_agents``.  Does nothing to the server itself; the operator configures its
 agent.
 Source: Heat's guide "Software configuration".
 """
@@ -9,11 +9,14 @@ Source: Heat's guide "Software configuration".
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, ClassVar
 
 from heat_convergence.convergence.model.job import ObservedState
 from heat_convergence.resources.builtin.signals.signal_responder import SignalResponder
+from heat_convergence.resources.builtin.software.agent_channels import (
+    POLL_TEMP_URL,
+    has_stored_metadata,
+)
 from heat_convergence.resources.openstack.nova import server_agents
 from heat_convergence.resources.protocol.schema import (
     AttributeSchema,
@@ -29,12 +32,6 @@ from heat_convergence.template.parameters.constraints import AllowedValues, Leng
 
 Json = Any
 _OS_COLLECT_CONFIG = "os_collect_config"
-_TRANSPORTS = (
-    server_agents.POLL_SERVER_CFN,
-    server_agents.POLL_SERVER_HEAT,
-    "POLL_TEMP_URL",
-    "ZAQAR_MESSAGE",
-)
 _NO_COLLECTORS = ()  # no cloud service has metadata of it
 
 
@@ -77,7 +74,7 @@ class DeployedServer(SignalResponder):
                 description="How the agent on the server polls its deployments.",
                 default=server_agents.POLL_SERVER_CFN,
                 update_allowed=True,
-                constraints=(AllowedValues(_TRANSPORTS),),
+                constraints=(AllowedValues(server_agents.TRANSPORTS),),
             ),
             "deployment_swift_data": PropertySchema(
                 type=PropertyType.MAP,
@@ -103,29 +100,26 @@ class DeployedServer(SignalResponder):
     )
 
     def create(self, context: ResourceContext) -> VerbResult:
-        """Create the agent's user."""
-        return VerbResult(
-            ObservedState.READY, context.resource_id, data=server_agents.create_agent_user(context)
-        )
+        """Create the agent's user and what it reads."""
+        data = server_agents.create_agent(context, _NO_COLLECTORS)
+        return VerbResult(ObservedState.READY, context.resource_id, data=data)
 
     def update(
         self, context: ResourceContext, after: Mapping[str, Json], changed: frozenset[str]
     ) -> VerbResult:
         """Keep the agent's user, and adapt its configuration to the transport."""
-        if server_agents.SOFTWARE_CONFIG_TRANSPORT not in changed:
-            return VerbResult(ObservedState.READY, context.physical_id)
-        agent_data = server_agents.create_agent_user(replace(context, properties=after))
-        return VerbResult(
-            ObservedState.READY, context.physical_id, data={**context.data, **agent_data}
-        )
+        data = server_agents.update_agent(context, after, _NO_COLLECTORS)
+        return VerbResult(ObservedState.READY, context.physical_id, data=data)
 
     def delete(self, context: ResourceContext) -> VerbResult:
-        """Delete the agent's user."""
-        server_agents.delete_agent_user(context)
+        """Delete the agent's user and what it reads."""
+        server_agents.delete_agent(context)
         return VerbResult(ObservedState.ABSENT)
 
     def find(self, context: ResourceContext) -> str | None:
-        """Return the resource's id if the agent's user exists."""
+        """Return the resource's id if the agent's user, or what it reads, exists."""
+        if context.properties.get(server_agents.SOFTWARE_CONFIG_TRANSPORT) == POLL_TEMP_URL:
+            return context.resource_id if has_stored_metadata(context) else None
         return None if super().find(context) is None else context.resource_id
 
     # -- attributes and validation
@@ -149,7 +143,3 @@ class DeployedServer(SignalResponder):
     def shows_deployments(self, context: ResourceContext) -> bool:
         """Return True: a deployed server always has an agent."""
         return True
-
-    def validate(self, properties: Mapping[str, Json], timeout_s: float | None) -> None:
-        """Check the agent's transport."""
-        server_agents.validate_transport(properties)

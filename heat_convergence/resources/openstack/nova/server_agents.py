@@ -1,6 +1,7 @@
 """Configuration of a server's software agent, by which it finds its deployments.
 
-Decides which user the agent authenticates as and where it polls, by ``software_config_transport``.
+Decides which user the agent authenticates as and where it polls, by ``software_config_transport``:
+this service, or an object or queue to which ``agent_channels`` publishes the metadata.
 A server of Nova has an agent if its user data have the format ``SOFTWARE_CONFIG``; a deployed
 server always has one.  The user has the server's physical name, and its password is the secret of
 its only EC2 key pair, which Keystone shows again: what a lost call created is found, and the
@@ -15,13 +16,21 @@ from dataclasses import replace
 from typing import Any
 
 from heat_convergence.clients.stack_users import Ec2Keys, StackUser, StackUsers
-from heat_convergence.common.errors import StackValidationFailed
 from heat_convergence.resources.builtin.signals.signal_responder import (
     EC2_ACCESS_KEY,
     EC2_SECRET_KEY,
     PASSWORD,
+    SIGNED_URL,
     SignalUser,
     verified_signal_user,
+)
+from heat_convergence.resources.builtin.software import agent_channels
+from heat_convergence.resources.builtin.software.agent_channels import (
+    CHANNEL_KEYS,
+    DEPLOYMENTS,
+    POLL_TEMP_URL,
+    PUBLISHED_METADATA,
+    ZAQAR_MESSAGE,
 )
 from heat_convergence.resources.openstack.nova.user_data import SOFTWARE_CONFIG
 from heat_convergence.resources.protocol.verb_values import ResourceContext
@@ -30,8 +39,18 @@ from heat_convergence.resources.reference_scope import USER_ID
 Json = Any
 SOFTWARE_CONFIG_TRANSPORT, USER_DATA_FORMAT = "software_config_transport", "user_data_format"
 POLL_SERVER_CFN, POLL_SERVER_HEAT = "POLL_SERVER_CFN", "POLL_SERVER_HEAT"
-OS_COLLECT_CONFIG, DEPLOYMENTS = "os-collect-config", "deployments"
-SECRET_DATA_KEYS = frozenset({PASSWORD, EC2_ACCESS_KEY, EC2_SECRET_KEY})
+TRANSPORTS = (POLL_SERVER_CFN, POLL_SERVER_HEAT, POLL_TEMP_URL, ZAQAR_MESSAGE)
+OS_COLLECT_CONFIG = "os-collect-config"
+SECRET_DATA_KEYS = frozenset(
+    {PASSWORD, EC2_ACCESS_KEY, EC2_SECRET_KEY, SIGNED_URL, PUBLISHED_METADATA}
+)
+_EC2 = ("ec2",)
+_COLLECTORS = {  # of os-collect-config, by the transport
+    POLL_SERVER_CFN: "cfn",
+    POLL_SERVER_HEAT: "heat",
+    POLL_TEMP_URL: "request",
+    ZAQAR_MESSAGE: "zaqar",
+}
 _AGENT = "agent"  # the key of the agent's endpoints in the resource data
 
 
@@ -45,33 +64,27 @@ def may_have_software_agent(properties: Mapping[str, Json]) -> bool:
     return bool(properties.get(USER_DATA_FORMAT, SOFTWARE_CONFIG) == SOFTWARE_CONFIG)
 
 
-def validate_transport(properties: Mapping[str, Json]) -> None:
-    """Check ``software_config_transport``.
+def create_agent(
+    context: ResourceContext, base_collectors: Sequence[str] = _EC2
+) -> dict[str, Json]:
+    """Create the agent's user and what it reads; return all of it as resource data.
 
-    Raises:
-        StackValidationFailed: It is one that this service does not support.
-    """
-    transport = properties.get(SOFTWARE_CONFIG_TRANSPORT, POLL_SERVER_CFN)
-    if transport not in (POLL_SERVER_CFN, POLL_SERVER_HEAT):
-        raise StackValidationFailed(
-            f"{transport} is not supported: one of {POLL_SERVER_CFN}, {POLL_SERVER_HEAT} is",
-            path=SOFTWARE_CONFIG_TRANSPORT,
-        )
-
-
-def create_agent_user(context: ResourceContext) -> dict[str, Json]:
-    """Create the agent's user; return its credentials and endpoints as resource data.
+    Args:
+        context: The server.
+        base_collectors: Collectors that the agent has in addition, by the server's origin.
 
     Returns:
         An empty mapping if the service has no domain for users or no metadata endpoint.
     """
+    transport = _transport(context)
+    if transport == POLL_TEMP_URL:
+        data = agent_channels.open_channel(context, transport, None)
+        return data | _published(context, data, base_collectors)
     users = _users(context)
     if users is None:
         return {}
-    url = context.cloud.metadata_url
-    if context.properties.get(SOFTWARE_CONFIG_TRANSPORT) != POLL_SERVER_HEAT and (
-        url is None or not users.is_configured
-    ):
+    url = context.cloud.metadata_url if transport == POLL_SERVER_CFN else None
+    if transport == POLL_SERVER_CFN and (url is None or not users.is_configured):
         return {}
     project_id = users.ensure_project(context.cloud.tree_id)
     user, keys = _ensure_user(users, context.physical_name, project_id)
@@ -80,18 +93,49 @@ def create_agent_user(context: ResourceContext) -> dict[str, Json]:
         "region_name": context.cloud.region,
         "metadata_url": url,
     }
-    return {**SignalUser(project_id, user, keys).to_data(), _AGENT: agent_config}
+    data = {
+        **SignalUser(project_id, user, keys).to_data(),
+        _AGENT: agent_config,
+        **agent_channels.open_channel(context, transport, user),
+    }
+    return data | _published(context, data, base_collectors)
 
 
-def with_agent_user(context: ResourceContext) -> ResourceContext:
+def update_agent(
+    context: ResourceContext,
+    after: Mapping[str, Json],
+    base_collectors: Sequence[str] = _EC2,
+) -> dict[str, Json]:
+    """Create what the agent needs with the new properties, and delete what it no longer reads.
+
+    Args:
+        context: The server with the properties and the data recorded last.
+        after: The new properties.
+        base_collectors: Collectors that the agent has in addition, by the server's origin.
+
+    Returns:
+        The data to record: those of before for an agent that reads where it did.
+    """
+    new = replace(context, properties=after)
+    if _transport(new) == _transport(context):
+        return {**context.data, **_published(context, {}, base_collectors)}
+    kept = {key: value for key, value in context.data.items() if key not in CHANNEL_KEYS}
+    created = create_agent(replace(new, data=kept), base_collectors)
+    agent_channels.close_channel(context, None)
+    return {**kept, **created}
+
+
+def with_agent(context: ResourceContext) -> ResourceContext:
     """Return the context with the agent's data, if the server has an agent."""
     if not has_software_agent(context.properties):
         return context
-    return replace(context, data={**context.data, **create_agent_user(context)})
+    return replace(context, data={**context.data, **create_agent(context)})
 
 
-def delete_agent_user(context: ResourceContext) -> None:
-    """Delete the agent's user, also one whose creation was not recorded."""
+def delete_agent(context: ResourceContext) -> None:
+    """Delete what the agent reads and its user, also those whose creation was not recorded."""
+    if may_have_software_agent(context.properties):
+        agent_channels.close_channel(context, _transport(context))
     users = _users(context)
     if users is None or not users.is_configured:
         return
@@ -104,7 +148,7 @@ def delete_agent_user(context: ResourceContext) -> None:
 
 
 def agent_metadata(
-    context: ResourceContext, base_collectors: Sequence[str] = ("ec2",)
+    context: ResourceContext, base_collectors: Sequence[str] = _EC2
 ) -> dict[str, Json]:
     """Return the agent's configuration; empty if the server has no agent.
 
@@ -112,32 +156,59 @@ def agent_metadata(
         context: The server.
         base_collectors: Collectors that the agent has in addition, by the server's origin.
     """
+    transport = _transport(context)
+    section = _sections(context, transport)
+    if not section:
+        return {}
+    name = _COLLECTORS[transport]
+    return {"collectors": [*base_collectors, name, "local"], name: section}
+
+
+def _sections(context: ResourceContext, transport: str) -> dict[str, Json]:
+    """Return the section of the transport's collector, empty without an agent."""
+    if transport == POLL_TEMP_URL:
+        return agent_channels.agent_section(context.data, transport)
     agent_config = context.data.get(_AGENT)
     agent = SignalUser.from_data(context.data, context.project_id)
     if agent_config is None or agent.user is None:
         return {}
-    stack_path = f"{context.stack_name}/{context.stack_id}"
-    if context.properties.get(SOFTWARE_CONFIG_TRANSPORT) == POLL_SERVER_HEAT:
-        heat = {
-            "auth_url": agent_config["auth_url"],
-            "user_id": agent.user.id,
-            "password": agent.user.password,
-            "project_id": agent.project_id,
-            "region_name": agent_config["region_name"],
-            "stack_id": stack_path,
-            "resource_name": context.name,
+    if transport == POLL_SERVER_CFN:
+        if agent_config["metadata_url"] is None or agent.ec2_keys is None:
+            return {}
+        return {
+            "metadata_url": agent_config["metadata_url"],
+            "access_key_id": agent.ec2_keys.access,
+            "secret_access_key": agent.ec2_keys.secret,
+            "stack_name": context.stack_name,
+            "path": f"{context.name}.Metadata",
         }
-        return {"collectors": [*base_collectors, "heat", "local"], "heat": heat}
-    if agent_config["metadata_url"] is None or agent.ec2_keys is None:
-        return {}
-    cfn = {
-        "metadata_url": agent_config["metadata_url"],
-        "access_key_id": agent.ec2_keys.access,
-        "secret_access_key": agent.ec2_keys.secret,
-        "stack_name": stack_path,
-        "path": f"{context.name}.Metadata",
+    login = {
+        "auth_url": agent_config["auth_url"],
+        "user_id": agent.user.id,
+        "password": agent.user.password,
+        "project_id": agent.project_id,
+        "region_name": agent_config["region_name"],
     }
-    return {"collectors": [*base_collectors, "cfn", "local"], "cfn": cfn}
+    if transport == ZAQAR_MESSAGE:
+        queue = agent_channels.agent_section(context.data, transport)
+        return login | queue if queue else {}
+    stack_path = f"{context.stack_name}/{context.stack_id}"
+    return login | {"stack_id": stack_path, "resource_name": context.name}
+
+
+def _published(
+    context: ResourceContext, data: Mapping[str, Json], base_collectors: Sequence[str]
+) -> dict[str, Json]:
+    """Publish the metadata where the agent reads them; return the data to record."""
+    if _transport(context) not in agent_channels.PUBLISHING_TRANSPORTS:
+        return {}
+    server = replace(context, data={**context.data, **data})
+    config = agent_metadata(server, base_collectors)
+    return agent_channels.publish_server(server, merge_agent_metadata(context.metadata, config))
+
+
+def _transport(context: ResourceContext) -> str:
+    return str(context.properties.get(SOFTWARE_CONFIG_TRANSPORT) or POLL_SERVER_CFN)
 
 
 def with_agent_metadata(

@@ -16,6 +16,8 @@ from heat_convergence.testing.openstack.emulation import (
 Json = Any
 _DEFAULT_METADATA = {"_max_messages_post_size": 262144, "_default_message_ttl": 3600}
 _SUBSCRIPTIONS = "/queues/{queue_name}/subscriptions"
+_MESSAGES = "/queues/{name}/messages"
+_MAX_PAGE = 20
 
 
 def install(emulation: Emulation) -> None:
@@ -27,6 +29,8 @@ def install(emulation: Emulation) -> None:
         ("PATCH", "/queues/{name}", _patch_queue),
         ("DELETE", "/queues/{name}", _delete_queue),
         ("POST", "/queues/{name}/share", _share_queue),
+        ("POST", _MESSAGES, _post_messages),
+        ("GET", _MESSAGES, _list_messages),
         ("POST", _SUBSCRIPTIONS, _subscribe),
         ("PATCH", f"{_SUBSCRIPTIONS}/{{id}}", _change_subscription),
     )
@@ -76,7 +80,41 @@ def _patch_queue(emulation: Emulation, request: EmulatedRequest) -> EmulatedResp
     return EmulatedResponse(200, metadata)
 
 
+def _post_messages(emulation: Emulation, request: EmulatedRequest) -> EmulatedResponse:
+    """Post messages; the queue exists from the first one on."""
+    name, messages = request.path_parameters["name"], _messages(emulation, request)
+    if emulation.collection("zaqar.queue").get(name) is None:
+        _put_queue(emulation, EmulatedRequest("message", "PUT", "", {}, {}, {"name": name}))
+    for each in request.body["messages"]:
+        posted_s = emulation.now_s
+        messages.add({"ttl": 3600, **each, "posted_s": posted_s})
+    return EmulatedResponse(201, {"resources": []})
+
+
+def _list_messages(emulation: Emulation, request: EmulatedRequest) -> EmulatedResponse:
+    """List the messages after a marker that have not expired, oldest first."""
+    limit = min(int(request.query.get("limit", ["10"])[0]), _MAX_PAGE)
+    start = int(request.query.get("marker", ["0"])[0])
+    bodies = _messages(emulation, request).bodies()
+    page = [
+        {"id": each["id"], "ttl": each["ttl"], "age": 0, "body": each["body"]}
+        for each in bodies[start : start + limit]
+        if each["posted_s"] + each["ttl"] > emulation.now_s
+    ]
+    path = f"/v2/queues/{request.path_parameters['name']}/messages"
+    link = {"rel": "next", "href": f"{path}?marker={min(start + limit, len(bodies))}"}
+    return EmulatedResponse(200, {"messages": page, "links": [link] if page else []})
+
+
+def _messages(emulation: Emulation, request: EmulatedRequest) -> EmulatedCollection:
+    path_values = {"queue_name": request.path_parameters["name"]}
+    return emulation.collection("zaqar.message", path_values)
+
+
 def _delete_queue(emulation: Emulation, request: EmulatedRequest) -> EmulatedResponse:
+    messages = _messages(emulation, request)
+    for each in messages.bodies():
+        messages.remove(each["id"])
     emulation.collection("zaqar.queue").remove(request.path_parameters["name"])
     return EmulatedResponse(204)
 

@@ -70,8 +70,13 @@ def _head(emulation: Emulation, request: EmulatedRequest) -> EmulatedResponse:
 
 def _list(emulation: Emulation, request: EmulatedRequest) -> EmulatedResponse:
     body = emulation.get_existing("swift.container", request.path_parameters["name"]).body
+    texts = body.get("texts", {})
     listed = [
-        {"name": name, "hash": hashlib.sha256(name.encode()).hexdigest()}
+        {
+            "name": name,
+            "hash": hashlib.sha256(name.encode()).hexdigest(),
+            "bytes": len(texts.get(name, "")),
+        }
         for name in sorted(body["objects"])
     ]
     return EmulatedResponse(200, listed)

@@ -14,7 +14,6 @@ from heat_convergence.common.errors import (
     Invalid,
     RequestLimitExceeded,
     ResourceNotAvailable,
-    StackValidationFailed,
 )
 from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.model.job import ObservedState
@@ -194,13 +193,6 @@ def test_condition_does_not_wait_in_other_actions(build_context: ContextBuilder)
             build_waiting_context(build_context, {}, action, after_s=1e6)
         )
         assert result.observed is ObservedState.READY
-
-
-@pytest.mark.parametrize("transport", ["ZAQAR_SIGNAL"])
-def test_transports_through_other_services_are_refused(transport: str) -> None:
-    with pytest.raises(StackValidationFailed, match=f"{transport} is not supported") as caught:
-        WaitConditionHandle().validate({"signal_transport": transport}, None)
-    assert caught.value.path == "signal_transport"
 
 
 def test_signal_before_the_create_is_refused(build_context: ContextBuilder) -> None:

@@ -1,0 +1,1 @@
+"""Stores of other services in which this one exchanges documents with servers."""
