@@ -57,16 +57,8 @@ class Instance(TranslatedType):
             shown = context.attributes.get("show") or {}
             return shown.get("OS-EXT-AZ:availability_zone") or context.properties.get(_ZONE)
         if name in self.schema.attributes:
-            return self._first_address(context)
+            return first_address(context.attributes)
         return super().attribute(context, name)
-
-    def _first_address(self, context: ResourceContext) -> str:
-        """Return the first address of the last network by name that has any."""
-        networks = ((context.attributes.get("show") or {}).get("addresses")) or {}
-        for _name, addresses in sorted(networks.items(), reverse=True):
-            if addresses:
-                return str(addresses[0]["addr"])
-        return NO_ADDRESS
 
     def validate(self, properties: Mapping[str, Json], timeout_s: float | None) -> None:
         """Check the devices and the networks.
@@ -83,6 +75,15 @@ class Instance(TranslatedType):
                 f" {_INTERFACES}."
             )
         _port_ids(interfaces or ())
+
+
+def first_address(attributes: Mapping[str, Json]) -> str:
+    """Return the first address of the last network by name that has any."""
+    networks = ((attributes.get("show") or {}).get("addresses")) or {}
+    for _name, addresses in sorted(networks.items(), reverse=True):
+        if addresses:
+            return str(addresses[0]["addr"])
+    return NO_ADDRESS
 
 
 def _networks(properties: Mapping[str, Json]) -> list[Json] | None:
