@@ -6,6 +6,7 @@ desired values with the current ones, so that a repetition after a crash changes
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
@@ -21,6 +22,29 @@ def delete_if_exists(physical: PhysicalResource, path: str) -> None:
         physical.client.send("DELETE", path)
     except ResourceGone:
         return
+
+
+class SentAlongSubResource(SubResource):
+    """A part that the create of the resource sends along, so that only updates need calls."""
+
+    def apply(
+        self,
+        physical: PhysicalResource,
+        properties: Mapping[str, Json],
+        before: Mapping[str, Json] | None,
+    ) -> None:
+        """Change the part of an existing resource."""
+        if before is not None:
+            self.change(physical, properties, before)
+
+    @abstractmethod
+    def change(
+        self,
+        physical: PhysicalResource,
+        properties: Mapping[str, Json],
+        before: Mapping[str, Json],
+    ) -> None:
+        """Bring the part of an existing resource to the properties."""
 
 
 class Tags(SubResource):
