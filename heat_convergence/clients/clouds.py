@@ -26,13 +26,20 @@ from heat_convergence.clients import auth, endpoints
 from heat_convergence.clients.circuit_breaker import CircuitBreakers
 from heat_convergence.clients.credentials import Credential
 from heat_convergence.clients.error_mapping import translate_sdk_errors
+from heat_convergence.clients.remote.remote_clouds import (
+    RemoteAccess,
+    check_login,
+    connect_remote_cloud,
+    create_plugin,
+)
 from heat_convergence.clients.settings import ClientSettings
-from heat_convergence.clients.stack_users import StackUsers
+from heat_convergence.clients.stack_users import StackUser, StackUsers
 from heat_convergence.common import errors
 from heat_convergence.common.failures import ResourceFailure
 
 MAX_CACHED_REGIONS = 65_536
 MAX_CACHED_CLOUDS = 512  # stack trees with an open session in a process
+MAX_USER_CONNECTIONS = 64  # of users of one tree, whose tokens are kept
 _VOLUMES = "volumev3"
 _NO_HEAT_ENDPOINT = (
     "The service catalog has no orchestration endpoint for signals: set [clients_heat] url"
@@ -50,6 +57,7 @@ class StackCloud:
     def __init__(self, tree_id: str, clouds: StackCloudCache) -> None:
         self.tree_id = tree_id
         self._clouds = clouds
+        self._user_connections: dict[StackUser, Connection] = {}
 
     @cached_property
     def credential(self) -> Credential:
@@ -74,6 +82,44 @@ class StackCloud:
     def connection(self) -> Connection:
         """Connection of openstacksdk over the session."""
         return create_connection(self.session, self._clouds.settings, self.region)
+
+    def connect_as(self, user: StackUser) -> Connection:
+        """Return a connection that logs in as a user of the tree, with its own password."""
+        found = self._user_connections.get(user)
+        if found is not None:
+            return found
+        plugin = auth.create_user_auth(
+            self._clouds.service_auth,
+            user.id,
+            password=user.password,
+            project_id=user.project_id,
+        )
+        session = auth.create_session(self.settings, plugin)
+        made = create_connection(session, self.settings, self.region)
+        if len(self._user_connections) >= MAX_USER_CONNECTIONS:
+            self._user_connections = {}
+        self._user_connections[user] = made
+        return made
+
+    def connect_remote(self, access: RemoteAccess) -> Connection:
+        """Return a connection to another cloud that has logged in there.
+
+        Without a credential it is this cloud, with another verification of its certificates.
+
+        Raises:
+            StackValidationFailed: The credential or the certificates cannot be used.
+            AuthorizationFailure: The other cloud refused the credential.
+        """
+        is_own = not access.credential
+        connection = connect_remote_cloud(
+            access,
+            self.session.auth if is_own else create_plugin(access.credential),
+            timeout_s=self.settings.timeout_s,
+            allows_private_addresses=is_own or self.settings.remote_private_addresses,
+        )
+        if not is_own:
+            check_login(connection)
+        return connection
 
     @property
     def breakers(self) -> CircuitBreakers:

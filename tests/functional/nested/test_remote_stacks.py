@@ -288,10 +288,3 @@ def test_files_and_environment_are_sent_along(
     assert heat.status("s") == "UPDATE_COMPLETE"
     files = remote.service.send("GET", f"{path}/files").json
     assert '"value": "2"' in files["nested.yaml"]
-
-
-def test_credential_of_another_cloud_is_refused(heat: ProjectClient) -> None:
-    body = template(context={"credential_secret_id": "x"})
-    response = heat.send("POST", "/stacks", {"stack_name": "s", "template": body})
-    assert response.status_int == 400
-    assert "credential_secret_id" in response.json["error"]["message"]

@@ -8,19 +8,22 @@ Source: Heat's ``OS::Heat::Stack``.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, ClassVar
 
-from heat_convergence.clients.rest_client import CloudClient, CloudRequest, RequestLimiter
+from heat_convergence.clients.rest_client import CloudClient, CloudRequest
 from heat_convergence.common.errors import Error, ResourceTypeUnavailable, StackValidationFailed
 from heat_convergence.common.failures import ResourceGone, TemporaryFailure
 from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.model.job import ObservedState
 from heat_convergence.resources.driver import poll_interval
-from heat_convergence.resources.driver.declarative_steps import (
-    may_be_created_again,
-    require_cloud,
-)
+from heat_convergence.resources.driver.declarative_steps import may_be_created_again
 from heat_convergence.resources.driver.request_cloud import current_cloud
+from heat_convergence.resources.openstack.heat.remote_clients import (
+    RemoteClients,
+    is_other_cloud,
+    region_of,
+)
 from heat_convergence.resources.protocol.resource_type import ResourceType
 from heat_convergence.resources.protocol.schema import (
     AttributeSchema,
@@ -34,7 +37,6 @@ from heat_convergence.resources.protocol.verb_values import ResourceContext, Ver
 
 Json = Any
 _SERVICE = "orchestration"
-_MAX_PARALLEL_REQUESTS = 32
 _STACK_ACTIONS = {  # action of the resource → action in the stack's status
     Action.ROLLBACK: Action.UPDATE,
     Action.RESTORE: Action.UPDATE,
@@ -65,13 +67,11 @@ class RemoteStack(ResourceType):
                         "The credentials for another cloud.",
                         update_allowed=True,
                         support_status=_SINCE_12,
-                        implemented=False,
                     ),
                     "ca_cert": _text(
                         "The CA certificate of another cloud.",
                         update_allowed=True,
                         support_status=_SINCE_12,
-                        implemented=False,
                     ),
                     "insecure": PropertySchema(
                         type=PropertyType.BOOLEAN,
@@ -102,7 +102,7 @@ class RemoteStack(ResourceType):
     )
 
     def __init__(self) -> None:
-        self._slots = RequestLimiter(_MAX_PARALLEL_REQUESTS)
+        self._clients = RemoteClients()
 
     def create(self, context: ResourceContext) -> VerbResult:
         """Create the stack."""
@@ -116,14 +116,14 @@ class RemoteStack(ResourceType):
     ) -> VerbResult:
         """Update the stack with the new template and parameters."""
         request = _stack_request(after, context.stack_source)
-        self._send(context, "PUT", self._path(context), request)
+        self._send(replace(context, properties=after), "PUT", self._path(context), request)
         return self._busy(context, context.physical_id)
 
     def needs_replace(
         self, before: Mapping[str, Json], after: Mapping[str, Json], changed: frozenset[str]
     ) -> bool:
         """Return whether the region changes."""
-        return "context" in changed and _region(before) != _region(after)
+        return "context" in changed and region_of(before) != region_of(after)
 
     def delete(self, context: ResourceContext) -> VerbResult:
         """Delete the stack."""
@@ -221,7 +221,7 @@ class RemoteStack(ResourceType):
         return self._cloud(context).send(CloudRequest(_SERVICE, method, path, body)).body
 
     def _cloud(self, context: ResourceContext) -> CloudClient:
-        return _in_region(require_cloud(context, self._slots), _region(context.properties))
+        return self._clients.client_of(context)
 
     def validate_remotely(self, properties: Mapping[str, Json], source: StackSource) -> None:
         """Let the service of the region validate the template, if its text is known.
@@ -230,9 +230,9 @@ class RemoteStack(ResourceType):
             StackValidationFailed: The region has no such service, or it refuses the template.
         """
         cloud = current_cloud()
-        if cloud is None:
-            return
-        region = _region(properties)
+        if cloud is None or is_other_cloud(properties):
+            return  # the credential of another cloud is read for the stack alone
+        region = region_of(properties)
         client = _in_region(cloud, region)
         place = f'Heat endpoint at region "{region}"' if region else "Heat endpoint"
         try:
@@ -253,11 +253,6 @@ class RemoteStack(ResourceType):
             raise StackValidationFailed(
                 f'Failed validating stack template using {place} due to "{text}"'
             ) from error
-
-
-def _region(properties: Mapping[str, Json]) -> str | None:
-    found: str | None = (properties.get("context") or {}).get("region_name")
-    return found or None  # an empty text means the own region
 
 
 def _in_region(client: CloudClient, region: str | None) -> CloudClient:

@@ -1,0 +1,1 @@
+"""Connections to clouds other than that of this service."""
