@@ -10,6 +10,7 @@ import logging
 import time
 from collections.abc import Callable
 
+from heat_convergence.cli.clock_watch import ClockWatch
 from heat_convergence.cli.components.assembly import ProcessComponents
 from heat_convergence.cli.config import package_version
 from heat_convergence.common import errors
@@ -41,6 +42,7 @@ class Heartbeat:
         conf = components.conf
         self._components = components
         self._monotonic = monotonic
+        self._clock_watch = ClockWatch(components.clock, monotonic)
         self._next_s = monotonic()
         self._record = ServiceRecord(
             id=worker_id,
@@ -54,11 +56,12 @@ class Heartbeat:
         )
 
     def write_if_due(self) -> None:
-        """Write a heartbeat if the interval since the last one has passed.
+        """Write a heartbeat if the interval since the last one has passed, and watch the clock.
 
         Raises:
             Error: The database cannot be written to; the next call tries again.
         """
+        self._clock_watch.check()
         if self._monotonic() < self._next_s:
             return
         workers = self._components.store.workers

@@ -21,8 +21,10 @@ from heat_convergence.convergence.model.service_record import ServiceRecord
 from heat_convergence.db.connection.database import Database, create_database
 from heat_convergence.db.encryption.column_encryption import Keyring, attach_keyring
 from heat_convergence.db.maintenance import key_rotation, purge, schema_revisions
+from heat_convergence.db.maintenance.server_clock import read_server_time
 from heat_convergence.db.reads import services
 
+MAX_CLOCK_DIFFERENCE_S = 2.0
 SAMPLED_ROWS = 20  # newest rows of each table that are decrypted
 DAEMONS = ("heat-convergence-api", "heat-convergence-engine", "heat-convergence-observer")
 
@@ -56,11 +58,31 @@ def _check_connection(database: Database, keyring: Keyring) -> Iterator[Finding]
     milliseconds = round((time.monotonic() - began) * 1000)
     address = database.engine.url.render_as_string(hide_password=True)
     yield Finding("database", Severity.OK, f"{address} answers in {milliseconds} ms")
+    yield from _check_clock(database)
     revision = schema_revisions.get_current_revision(database)
     yield _schema(revision)
     if schema_revisions.is_compatible(revision):
         yield from _check_keys(database, keyring)
         yield from _check_workers(database)
+
+
+def _check_clock(database: Database) -> Iterator[Finding]:
+    before = utc_now()
+    server_time = read_server_time(database)
+    if server_time is None:
+        return
+    middle = before + (utc_now() - before) / 2
+    ahead_s = (middle - server_time).total_seconds()
+    if abs(ahead_s) <= MAX_CLOCK_DIFFERENCE_S:
+        yield Finding("clock", Severity.OK, "this host and the database server agree")
+        return
+    word = "ahead of" if ahead_s > 0 else "behind"
+    yield Finding(
+        "clock",
+        Severity.WARNING,
+        f"this host is {abs(ahead_s):.1f} s {word} the database server",
+        "synchronise the clocks of all hosts: leases expire early or late",
+    )
 
 
 def _schema(revision: str | None) -> Finding:

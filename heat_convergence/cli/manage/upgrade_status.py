@@ -13,7 +13,6 @@ from oslo_config import cfg
 from oslo_upgradecheck import upgradecheck
 
 from heat_convergence.cli import config
-from heat_convergence.cli.concurrency import PROJECT_NAME
 from heat_convergence.cli.config import package_version
 from heat_convergence.cli.diagnosis.configuration_checks import (
     check_files,
@@ -22,6 +21,7 @@ from heat_convergence.cli.diagnosis.configuration_checks import (
 )
 from heat_convergence.cli.diagnosis.database_checks import check_database
 from heat_convergence.cli.diagnosis.finding import Check, Severity
+from heat_convergence.cli.startup.config_files import PROJECT_NAME
 from heat_convergence.cli.startup.token_options import register_token_options
 
 _CODES = {

@@ -27,6 +27,7 @@ from heat_convergence.cli.startup.startup_state import StartupProblem
 from heat_convergence.common import errors
 from heat_convergence.db.connection.database import create_database
 from heat_convergence.rpc.transport import create_transport
+from heat_convergence.template.environment.repair_window import check_window
 
 LOG = logging.getLogger(__name__)
 RECOMMENDED_KEY_LENGTH = 32
@@ -67,6 +68,7 @@ def find_problems(conf: cfg.ConfigOpts, *, transport_url: str | None = None) -> 
     """
     yield from _key_problems(conf)
     yield from _database_problems(conf)
+    yield from _repair_window_problems(conf)
     yield from find_plugin_problems(conf)
     if transport_url is None:
         yield from _transport_problems(conf)
@@ -102,6 +104,16 @@ def _database_problems(conf: cfg.ConfigOpts) -> Iterator[str]:
             f"[database] connection needs the Python module {error.name}: install it, or name"
             " another driver in the URL, such as mysql+pymysql:// or postgresql+psycopg2://"
         )
+
+
+def _repair_window_problems(conf: cfg.ConfigOpts) -> Iterator[str]:
+    drift = conf.drift
+    if drift.repair_window:
+        problem = check_window(
+            drift.repair_window, drift.repair_window_duration, drift.repair_window_timezone
+        )
+        if problem:
+            yield f"[drift] repair_window cannot be used: {problem}"
 
 
 def _transport_problems(conf: cfg.ConfigOpts) -> Iterator[str]:

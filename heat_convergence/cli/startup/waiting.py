@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from heat_convergence.cli.startup.startup_state import (
     EXIT_REFUSED,
@@ -22,6 +23,7 @@ from heat_convergence.rpc.transport import is_refusal
 
 LOG = logging.getLogger(__name__)
 _FIRST_PAUSE_S, _MAX_PAUSE_S = 0.5, 10.0
+_REPORT_AFTER_S = 3.0  # the library that connects says neither which option nor what to do
 
 
 def wait_for_database(
@@ -66,7 +68,8 @@ def start_listening(
     """
     pause_s = _FIRST_PAUSE_S
     while not stop_event.is_set():
-        error = error_of(start)
+        with _reported_wait():
+            error = error_of(start)
         if error is None:
             startup.mark_ready()
             return True
@@ -80,6 +83,25 @@ def start_listening(
         stop_event.wait(pause_s)
         pause_s = min(pause_s * 2, _MAX_PAUSE_S)
     return False
+
+
+@contextmanager
+def _reported_wait() -> Iterator[None]:
+    """Say what is waited for if the block, which connects to the broker, does not end soon."""
+    timer = threading.Timer(
+        _REPORT_AFTER_S,
+        LOG.warning,
+        (
+            "waiting for the broker: no node of [DEFAULT] transport_url has answered yet; start"
+            " it, or correct host and port",
+        ),
+    )
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def error_of(start: Callable[[], None]) -> Exception | None:

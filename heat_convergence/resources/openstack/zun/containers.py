@@ -23,7 +23,8 @@ from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.model.job import ObservedState
 from heat_convergence.resources.driver.declarative import DeclarativeType
 from heat_convergence.resources.driver.resource_client import RestResourceClient
-from heat_convergence.resources.driver.type_spec import PhysicalResource, SubResource
+from heat_convergence.resources.driver.type_spec import PhysicalResource
+from heat_convergence.resources.openstack.subresources import SentAlongSubResource
 from heat_convergence.resources.protocol.verb_values import ResourceContext, VerbResult
 
 Json = Any
@@ -127,20 +128,18 @@ class ZunContainer(DeclarativeType):
         return {**results, **{key: _named(result, names) for key, result in ready.items()}}
 
 
-class ContainerNetworks(SubResource):
+class ContainerNetworks(SentAlongSubResource):
     """The networks of an existing container; a create sends them along."""
 
     property_names = frozenset({NETWORKS})
 
-    def apply(
+    def change(
         self,
         physical: PhysicalResource,
         properties: Mapping[str, Json],
-        before: Mapping[str, Json] | None,
+        before: Mapping[str, Json],
     ) -> None:
         """Detach what is no longer desired, and attach what is missing."""
-        if before is None:
-            return
         client, path_id = physical.client, physical.path_id
         listed = client.send("GET", client.path(path_id, "network_list")).body[NETWORKS]
         unused = {str(each["port_id"]): each for each in listed}

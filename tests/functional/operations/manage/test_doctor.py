@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from heat_convergence.cli.diagnosis import database_checks
 from heat_convergence.cli.manage import doctor_commands, upgrade_status
 from heat_convergence.cli.manage import main as manage
 from heat_convergence.common.clock import utc_now
@@ -149,6 +151,21 @@ def test_refused_broker(doctor: Doctor, rabbit_url: str) -> None:
     assert "refuses the user" in error["text"]
     (found,) = doctor({"DEFAULT": {"transport_url": rabbit_url}})["broker"]
     assert found["level"] == "ok"
+
+
+def test_clock_of_this_host_is_compared_with_the_database_servers(
+    doctor: Doctor, mariadb_url: str, postgresql_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for url in (mariadb_url, postgresql_url):
+        (found,) = doctor({"database": {"connection": url}})["clock"]
+        assert found["level"] == "ok"
+    real = database_checks.utc_now
+    for jump_s, words in ((90, "90.0 s ahead of"), (-90, "90.0 s behind")):
+        jump = timedelta(seconds=jump_s)
+        monkeypatch.setattr(database_checks, "utc_now", lambda jump=jump: real() + jump)
+        (found,) = doctor({"database": {"connection": mariadb_url}})["clock"]
+        assert found["level"] == "warning"
+        assert words in found["text"]
 
 
 def test_misspelt_option_and_invalid_environment_file_are_warnings(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -119,3 +121,31 @@ def test_configuration_file_names_the_database(
     assert main.main(["--config-file", str(path), "db", "upgrade"]) == main.OK
     assert db(url, "version") == main.OK
     assert capsys.readouterr().out.splitlines()[-1] == schema_revisions.HEAD_REVISION
+
+
+def test_files_of_a_folder_are_read_in_order_and_debug_logs_details(
+    url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "heat-convergence.conf.d"
+    folder.mkdir()
+    (folder / "10.conf").write_text("[database]\nconnection = sqlite:////nowhere/x.sqlite\n")
+    (folder / "20.conf").write_text(f"[database]\nconnection = {url}\n")
+    arguments = ["--config-file", os.devnull, "--config-dir", str(folder)]
+    assert main.main([*arguments, "db", "upgrade"]) == main.OK
+    assert "DEBUG" not in capsys.readouterr().err
+    assert main.main([*arguments, "--debug", "db", "version"]) == main.OK
+    assert capsys.readouterr().out.splitlines()[-1] == schema_revisions.HEAD_REVISION
+    assert logging.getLogger().isEnabledFor(logging.DEBUG)
+    assert main.main([*arguments, "db", "version"]) == main.OK
+    assert not logging.getLogger().isEnabledFor(logging.DEBUG)
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe", None])
+def test_unreadable_configuration_file_is_named_in_a_line(
+    content: bytes | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "wrong.conf"
+    path.mkdir() if content is None else path.write_bytes(content)
+    assert main.main(["--config-file", str(path), "doctor"]) == main.REJECTED
+    (line,) = capsys.readouterr().err.splitlines()
+    assert f"{path} cannot be read" in line

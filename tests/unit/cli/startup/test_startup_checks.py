@@ -46,6 +46,15 @@ def load(tmp_path: Path) -> LoadConfig:
         (f"[DEFAULT]\n{KEY}[database]\nconnection = oracle9://u:p@x/y\n", "oracle9"),
         (f"[DEFAULT]\n{KEY}transport_url = foo://x\n{DATABASE}", "transport_url cannot be used"),
         (f"[DEFAULT]\n{KEY}transport_url = rabbit://u:p@x:y/\n{DATABASE}", "transport_url cannot"),
+        (
+            f"[DEFAULT]\n{KEY}{DATABASE}[drift]\nrepair_window = 0 25 * * *\n",
+            r"\[drift\] repair_window cannot be used: \"0 25 \* \* \*\" is not a cron",
+        ),
+        (
+            f"[DEFAULT]\n{KEY}{DATABASE}[drift]\nrepair_window = 0 2 * * *\n"
+            "repair_window_timezone = Nowhere\n",
+            '"Nowhere" is not a time zone',
+        ),
     ],
 )
 def test_mistake_is_named(load: LoadConfig, text: str, problem: str) -> None:
@@ -54,6 +63,20 @@ def test_mistake_is_named(load: LoadConfig, text: str, problem: str) -> None:
     assert raised.value.exit_code == EXIT_CONFIGURATION
     assert "\n" not in str(raised.value)
     assert ":p@" not in str(raised.value)
+
+
+def test_file_that_is_no_text_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "heat.conf"
+    path.write_bytes(b"[DEFAULT]\ndebug = \xff\n")
+    with pytest.raises(StartupProblem, match=r"heat\.conf cannot be read: it is no text"):
+        config.load_config([f"--config-file={path}"], prog="p")
+    with pytest.raises(StartupProblem, match=r"heat\.conf cannot be read: it is no text"):
+        config.load_config([f"--config-dir={tmp_path}", "--config-file=/dev/null"], prog="p")
+
+
+def test_folder_in_place_of_a_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(StartupProblem, match=f"{tmp_path} cannot be read: Is a directory"):
+        config.load_config([f"--config-file={tmp_path}"], prog="p")
 
 
 def test_all_mistakes_are_named_together(load: LoadConfig) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 from amqp.exceptions import AccessRefused
 
+from heat_convergence.cli.startup import waiting
 from heat_convergence.cli.startup.startup_state import EXIT_REFUSED, StartupState
 from heat_convergence.cli.startup.waiting import start_listening, wait_for_database
 from heat_convergence.common import failures
@@ -52,6 +53,26 @@ def test_database_that_is_down_is_waited_for(
     check = raising(failures.Unavailable("down"), failures.Unavailable("down"))
     assert wait_for_database(check, startup, stop_event)
     assert stop_event.pauses == [0.5, 1.0]
+
+
+def test_broker_that_does_not_answer_is_named_while_the_library_waits_for_it(
+    startup: StartupState,
+    stop_event: ImpatientEvent,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(waiting, "_REPORT_AFTER_S", 0.0)
+    answered = threading.Event()
+    monkeypatch.setattr(waiting.LOG, "warning", lambda *_args: answered.set())
+    assert start_listening(lambda: assert_set(answered), startup, stop_event)
+    assert answered.is_set()
+    monkeypatch.setattr(waiting, "_REPORT_AFTER_S", 60.0)
+    answered.clear()
+    assert start_listening(lambda: None, startup, stop_event)
+    assert not answered.is_set()
+
+
+def assert_set(event: threading.Event) -> None:
+    assert event.wait(30)
 
 
 def test_refused_login_to_the_database_ends_the_start(
