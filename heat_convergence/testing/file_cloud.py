@@ -220,15 +220,15 @@ def _name(physical_id: str) -> str:
     return physical_id.rpartition(".")[0]
 
 
-def write_entry_point(folder: Path) -> Path:
+def write_entry_point(folder: Path, resource_type: type[ResourceType] = FileResource) -> Path:
     """Write a package of one entry point, for the ``PYTHONPATH`` of the daemons."""
     package = folder / "file_cloud_type-1.0.dist-info"
     package.mkdir(parents=True)
     (package / "METADATA").write_text(
         "Metadata-Version: 2.1\nName: file-cloud-type\nVersion: 1.0\n"
     )
-    target = f"{FileResource.__module__}:{FileResource.__qualname__}"
+    target = f"{resource_type.__module__}:{resource_type.__qualname__}"
     (package / "entry_points.txt").write_text(
-        f"[heat_convergence.resource_types]\n{FILE_TYPE} = {target}\n"
+        f"[heat_convergence.resource_types]\n{resource_type.name} = {target}\n"
     )
     return folder

@@ -59,6 +59,11 @@ class DemoDisplay:
         """Print one line."""
         print(text, file=self._stream, flush=True)
 
+    def print_note(self, text: str) -> None:
+        """Print a line amid progress, which goes on below it."""
+        self.print_line(f"  {self._elapsed_s():5.1f} s  {self._paint(text, '1')}")
+        self._drawn_lines = 0
+
     def show_progress(self, rows: Sequence[ProgressRow], status: str) -> None:
         """Show the present state of all resources; call it whenever it may have changed."""
         if self._terminal:
