@@ -9,12 +9,16 @@ from __future__ import annotations
 import argparse
 import os
 import secrets
+import webbrowser
 from collections.abc import Sequence
+from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from socket import socket
 
 from oslo_config import cfg
 
+from heat_convergence.api.console.console import CONSOLE_PATH, STANDALONE_PROJECT_ID
 from heat_convergence.cli import config
 from heat_convergence.cli.components.assembly import ProcessComponents
 from heat_convergence.cli.daemons.api_daemon import CLOUDFORMATION, ApiWorker, listen
@@ -26,8 +30,8 @@ from heat_convergence.cli.startup.startup_state import StartupState
 from heat_convergence.db.connection.database import create_database
 from heat_convergence.db.maintenance import schema_upgrade
 
-STANDALONE_PROJECT_ID = "standalone"
 LOOPBACK = "127.0.0.1"
+NO_CLOUD, EMULATED = "none", "emulated"
 
 
 class StandaloneWorker:
@@ -72,18 +76,34 @@ def main(arguments: Sequence[str]) -> int:
     port = listener.getsockname()[1]
     if conf.clients_heat.url is None:
         conf.set_override("url", f"http://{LOOPBACK}:{port}/v1/%(tenant_id)s", "clients_heat")
-    print(_instructions(port, database), flush=True)
+    print(_instructions(port, database, conf.console.enabled), flush=True)
+    if parsed.open_console and conf.console.enabled:
+        webbrowser.open(_console_url(port))  # the listener keeps the request until workers run
     return run_daemon(
         conf,
         1,
-        lambda components: StandaloneWorker(components, listener, cfn_listener),
+        lambda components: StandaloneWorker(
+            _with_cloud(components, parsed.cloud), listener, cfn_listener
+        ),
         transport_url="fake://",
+    )
+
+
+def _with_cloud(components: ProcessComponents, cloud: str) -> ProcessComponents:
+    """Return the components with the cloud that was asked for."""
+    if cloud != EMULATED:
+        return components
+    emulation = import_module("heat_convergence.cli.offline.standalone_cloud")
+    heat_url = components.conf.clients_heat.url
+    return replace(
+        components, emulated_cloud=emulation.create_emulated_cloud(components.database, heat_url)
     )
 
 
 def _set_embedded_options(conf: cfg.ConfigOpts, database: Path) -> None:
     conf.set_override("connection", f"sqlite:///{database}", group="database")
     conf.set_override("auth_strategy", "noauth", group="heat_api")
+    conf.set_default("enabled", True, group="console")
     if not conf.auth_encryption_key:
         conf.set_override("auth_encryption_key", [_read_or_create_key(Path(f"{database}.key"))])
 
@@ -113,9 +133,15 @@ def _upgrade_schema(conf: cfg.ConfigOpts) -> None:
     database.close()  # the worker process opens its own
 
 
-def _instructions(port: int, database: Path) -> str:
+def _console_url(port: int) -> str:
+    return f"http://{LOOPBACK}:{port}{CONSOLE_PATH}"
+
+
+def _instructions(port: int, database: Path, has_console: bool) -> str:
+    console = f"Console: {_console_url(port)}\n" if has_console else ""
     return (
         f"Heat Convergence, standalone, on {database}\n"
+        f"{console}"
         "In another terminal:\n\n"
         "  export OS_AUTH_TYPE=none\n"
         f"  export OS_ENDPOINT=http://{LOOPBACK}:{port}/v1/{STANDALONE_PROJECT_ID}\n"
@@ -141,6 +167,16 @@ def _parser() -> argparse.ArgumentParser:
         "--cfn-port",
         type=int,
         help="port of the CloudFormation API, 0 for any free one; it is not served without",
+    )
+    parser.add_argument(
+        "--cloud",
+        choices=[NO_CLOUD, EMULATED],
+        default=NO_CLOUD,
+        help="emulated: resources of OpenStack services exist in an emulation of these services,"
+        " which is empty at every start (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--open-console", action="store_true", help="open the console in the browser of the system"
     )
     parser.add_argument(
         "--database",
