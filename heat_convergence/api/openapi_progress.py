@@ -34,6 +34,7 @@ WAITING: Schema = _or_null(
         queue_position=MAYBE_COUNT,
         hook=MAYBE,
         next_try_or_read_at=MAYBE,
+        worker=_or_null(object_with(id=TEXT, host=MAYBE, lease_expires_at=MAYBE)),
     )
 )
 

@@ -13,6 +13,7 @@ from heat_convergence.api.views.formats import format_status, format_time
 from heat_convergence.convergence.model.action import Status
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.db.reads.waiting import JobCounts
+from heat_convergence.db.reads.workload import ListedJob
 from heat_convergence.stacks.reads.remedies import find_remedy
 from heat_convergence.stacks.reads.waiting import WaitingResource
 
@@ -62,6 +63,18 @@ def format_waiting(waiting: WaitingResource | None) -> dict[str, Json] | None:
         "queue_position": waiting.queue_position,
         "hook": job.hook,
         "next_try_or_read_at": format_time(job.observe_at),
+        "worker": _format_worker(job),
+    }
+
+
+def _format_worker(job: ListedJob) -> dict[str, Json] | None:
+    """Return the worker that has the lease of a job; None if there is none."""
+    if job.worker_id is None:
+        return None
+    return {
+        "id": job.worker_id,
+        "host": job.worker_host,
+        "lease_expires_at": format_time(job.lease_expires_at),
     }
 
 

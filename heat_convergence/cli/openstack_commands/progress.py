@@ -44,4 +44,12 @@ def _rows(progress: Json) -> Iterator[Sequence[Json]]:
         yield failure["path"], "", "FAILED", f"{failure['reason']}\n{failure['remedy']}"
     for each in progress["resources"]:
         waiting = each["waiting"]
-        yield each["path"], each["resource_type"], waiting["state"], waiting["message"]
+        reason = waiting["message"] + _worker_text(waiting.get("worker"))
+        yield each["path"], each["resource_type"], waiting["state"], reason
+
+
+def _worker_text(worker: Json | None) -> str:
+    """Return the worker that has the resource, which administrators of the cloud are shown."""
+    if worker is None:
+        return ""
+    return f" (worker {worker['id']} on {worker['host'] or 'a host that it has left'})"

@@ -1,4 +1,4 @@
-"""Reads of events for the API: pages with filters, and one by id.
+"""Reads of events for the API: pages with filters, one by id, and the newest ids.
 
 Called by the API alone; one statement each, and one more for a marker.
 """
@@ -20,6 +20,7 @@ from heat_convergence.db.statements.readable_rows import replace_unreadable
 from heat_convergence.db.statements.stack_rows import NO_TIME
 from heat_convergence.db.tables import event as t
 
+_STACKS_PER_STATEMENT = 500
 _NARROW = tuple(column for column in t.c if column.name != "properties")
 _SORTABLE = {"event_time": t.c.created_at, "resource_type": t.c.resource_type}
 _FILTERS: Mapping[str, sa.ColumnElement[Any]] = {
@@ -60,6 +61,18 @@ def list_page(
     if event_query.limit is not None:
         query = query.limit(event_query.limit)
     return [_from_row(row, None) for row in conn.execute(query)]
+
+
+def find_newest_ids(conn: Connection, stack_ids: Collection[str]) -> dict[str, str]:
+    """Return the id of the newest event of each stack that has one; reads an index alone."""
+    newest = sa.func.max(t.c.id)
+    found: dict[str, str] = {}
+    ids = list(stack_ids)
+    for start in range(0, len(ids), _STACKS_PER_STATEMENT):
+        some = ids[start : start + _STACKS_PER_STATEMENT]
+        query = sa.select(t.c.stack_id, newest).where(t.c.stack_id.in_(some))
+        found.update((row[0], row[1]) for row in conn.execute(query.group_by(t.c.stack_id)))
+    return found
 
 
 def get(conn: Connection, stack_id: str, event_id: str) -> Event | None:

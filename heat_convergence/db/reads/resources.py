@@ -155,6 +155,17 @@ def get_by_physical_id(conn: Connection, stack_id: str, physical_id: str) -> Res
     return _first(conn, query.order_by(_desired_first()).limit(1))
 
 
+def list_by_physical_id(conn: Connection, project_id: str, physical_id: str) -> list[ResourceRow]:
+    """Return the project's desired resources of that physical id, with wide columns."""
+    query = sa.select(*_NARROW, *_WIDE).select_from(RESOURCES_WITH_DRIFT)
+    query = query.where(
+        t.c.physical_id == physical_id,
+        t.c.project_id == project_id,
+        t.c.desired == DesiredState.PRESENT,
+    )
+    return _from_rows(conn, list(conn.execute(query.order_by(t.c.id))))
+
+
 def list_named(conn: Connection, stack_id: str, names: Collection[str]) -> list[ResourceRow]:
     """Return the resources of these names, with wide columns: one for each name."""
     columns: tuple[Any, ...] = (*_NARROW, *_WIDE)

@@ -90,6 +90,19 @@ def find_by_id_or_name(conn: Connection, project_id: str, key: str) -> Stack | N
     return None if row is None else from_row(row)
 
 
+def find_in_tree_by_name(conn: Connection, root_id: str, name: str) -> Stack | None:
+    """Return the tree's live stack of that name: the root first, then the oldest."""
+    query = (
+        sa.select(*COLUMNS)
+        .where(t.c.name == name, t.c.deleted_at.is_(None))
+        .where(sa.or_(t.c.id == root_id, t.c.root_id == root_id))
+        .order_by(sa.case((t.c.id == root_id, 0), else_=1), t.c.created_at, t.c.id)
+        .limit(1)
+    )
+    row = conn.execute(query).first()
+    return None if row is None else from_row(row)
+
+
 def list_page(
     conn: Connection, stack_filter: StackFilter, pagination: Pagination | None = None
 ) -> list[Stack]:

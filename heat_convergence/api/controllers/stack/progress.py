@@ -13,7 +13,7 @@ from heat_convergence.api.http import ApiRequest, json_response
 from heat_convergence.api.requests.params import QueryParams
 from heat_convergence.api.views import progress as view
 from heat_convergence.db.reads import stacks, waiting
-from heat_convergence.stacks.reads.waiting import explain_stacks
+from heat_convergence.stacks.reads.waiting import WaitingReader, without_worker
 
 _DEFAULT_LIMIT = 100
 _MAX_LIMIT = 1000
@@ -23,7 +23,7 @@ class ProgressController(Controller):
     """The handler of progress."""
 
     def show(self, request: ApiRequest, stack_name: str, stack_id: str) -> webob.Response:
-        """Show what a stack and its nested stacks wait for."""
+        """Show what a stack and its nested stacks wait for, and to administrators the workers."""
         query = QueryParams(request.GET)
         query.reject_unknown({"limit"})
         requested = query.non_negative_int("limit")
@@ -34,7 +34,10 @@ class ProgressController(Controller):
             levels = self.options.max_nested_stack_depth
             tree = {each.id: each for each, _depth in stacks.get_tree(conn, stack.id, levels)}
             counts = waiting.count_jobs(conn, tree.keys())
-            explained = explain_stacks(
-                conn, list(tree), services.clock(), services.settings.retry_limit, limit
+            reader = WaitingReader(
+                conn, stack.project_id, services.clock(), services.settings.retry_limit
             )
+            explained = reader.explain_stacks(list(tree), limit)
+        if not request.caller.is_cloud_admin:
+            explained = [without_worker(each) for each in explained]
         return json_response({"progress": view.format_progress(stack, tree, counts, explained)})
