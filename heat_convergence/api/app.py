@@ -19,6 +19,9 @@ from oslo_middleware.http_proxy_to_wsgi import HTTPProxyToWSGI
 from oslo_middleware.request_id import RequestId
 from pecan import Pecan
 
+from heat_convergence.api.console.console import Console
+from heat_convergence.api.console.local_browser import LocalBrowserCheck
+from heat_convergence.api.console.login import LoginEndpoint
 from heat_convergence.api.context import AuthStrategy
 from heat_convergence.api.controllers.plan.plan_creation import PlanCreationController
 from heat_convergence.api.controllers.plan.plan_execution import PlanExecutionController
@@ -99,6 +102,8 @@ def build_app(
     app = OverloadRefusal(PublicEndpoint(app, services.options.public_endpoint))
     app = _PathDispatcher(app, {HEALTHCHECK_PATH: Healthcheck(None, conf)})
     app = ReadinessGate(app, check_ready)
+    if services.options.console:
+        app = _with_console(app, services, auth)
     cors.set_defaults(
         allow_headers=_OUR_HEADERS,
         allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
@@ -109,6 +114,15 @@ def build_app(
     if services.options.access_log:
         app = AccessLog(app)
     return RequestId(HTTPProxyToWSGI(app, conf), conf)
+
+
+def _with_console(
+    app: WsgiApplication, services: ApiServices, auth: AuthStrategy
+) -> WsgiApplication:
+    """Return the application with the console, safe from pages of other sites."""
+    if auth is AuthStrategy.NOAUTH:
+        return Console(LocalBrowserCheck(app), None)
+    return Console(app, None if services.log_in is None else LoginEndpoint(services.log_in))
 
 
 def build_handlers(services: ApiServices, conf: cfg.ConfigOpts) -> WsgiApplication:

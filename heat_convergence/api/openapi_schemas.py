@@ -37,6 +37,13 @@ ERROR_ENVELOPE: Schema = _object(
     error=_object({"message": _TEXT, **openapi_plans.ERROR_FIELDS}, type=_TEXT, traceback=_MAYBE),
 )
 
+_EVENT_QUERY: Mapping[str, Schema] = {
+    "limit": _COUNT,
+    "nested_depth": _COUNT,
+    "sort_dir": _DIRECTION,
+    "sort_keys": _list(_TEXT),
+    **_words("marker", "resource_status", "resource_action", "resource_name", "resource_type"),
+}
 QUERIES: Mapping[str, Mapping[str, Schema]] = {
     "validate": {"show_nested": _FLAG, "ignore_errors": _TEXT},
     "resource_types": {**_words("support_status", "name", "version"), "with_description": _FLAG},
@@ -60,13 +67,8 @@ QUERIES: Mapping[str, Mapping[str, Schema]] = {
     **openapi_progress.QUERIES,
     **openapi_quarantine.QUERIES,
     **openapi_plans.QUERIES,
-    "events": {
-        "limit": _COUNT,
-        "nested_depth": _COUNT,
-        "sort_dir": _DIRECTION,
-        "sort_keys": _list(_TEXT),
-        **_words("marker", "resource_status", "resource_action", "resource_name", "resource_type"),
-    },
+    "stack_events": {**_EVENT_QUERY, "wait": _COUNT},
+    "events": _EVENT_QUERY,
     "software_configs": {"limit": _COUNT, "marker": _TEXT, "global_tenant": _FLAG},
     "software_deployments": {"server_id": _TEXT},
     "stacks": {

@@ -13,6 +13,7 @@ from typing import Any
 
 from heat_convergence.api.context import StackUserDomain
 from heat_convergence.clients.delegation import Delegation
+from heat_convergence.clients.login.user_login import GrantedToken, LoginRequest
 from heat_convergence.clients.signed_urls import Signer
 from heat_convergence.common.ids import IdFactory
 from heat_convergence.common.transactions import Wait
@@ -24,6 +25,7 @@ from heat_convergence.stacks.services import StackOptions, StackServices
 
 SignerLookup = Callable[[Mapping[str, Any]], Signer]
 TokenIssuer = Callable[[Mapping[str, Any]], str]
+LogIn = Callable[[LoginRequest], GrantedToken]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,7 @@ class ApiOptions(StackOptions):
         public_endpoint: URL that links begin with, without version and project; None for the
             address of each request.
         access_log: whether to log every request at INFO.
+        console: whether to serve the console.
         transaction_tries: how often to try what the database refused or did not answer.
     """
 
@@ -54,6 +57,7 @@ class ApiOptions(StackOptions):
     revision: str = "unknown"
     transaction_tries: int = 3
     access_log: bool = True
+    console: bool = False
     public_endpoint: str | None = None
     plan_lifetime_s: int = 86_400
     max_plans_per_tenant: int = 100
@@ -70,6 +74,7 @@ class ApiServices(StackServices):
         delegation: None without Keystone.
         cloud_of: returns the cloud of a stack's tree, for signals that a service acts on.
         find_signer: None where signed URLs are not answered.
+        log_in: logs a user in to the console; None without Keystone.
         issue_token: returns a token of the signer of a request; None without Keystone.
         wait: pauses a request before it asks the database again.
     """
@@ -84,4 +89,5 @@ class ApiServices(StackServices):
     find_signer: SignerLookup | None = None
     cloud_of: CloudFactory = no_cloud
     issue_token: TokenIssuer | None = None
+    log_in: LogIn | None = None
     wait: Wait = time.sleep

@@ -6,35 +6,40 @@ keep its native locks and sockets.
 
 from __future__ import annotations
 
-import argparse
 import warnings
 from collections.abc import Sequence
 from importlib import import_module
 
 from oslo_config import cfg
 
+from heat_convergence.cli.startup.config_files import (
+    PROJECT_NAME,
+    parse_file_arguments,
+    unreadable_files_named,
+)
 from heat_convergence.conf import service
 
-PROJECT_NAME = "heat-convergence"
 EVENTLET = "eventlet"
 THREADING = "threading"
 
 
 def configured_backend(arguments: Sequence[str], *, prog: str) -> str:
-    """Return the ``concurrency`` option of the configuration files that the arguments name."""
-    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    parser.add_argument("--config-file", action="append")
-    parser.add_argument("--config-dir", action="append")
-    found, _ = parser.parse_known_args(arguments)
+    """Return the ``concurrency`` option of the configuration files that the arguments name.
+
+    Raises:
+        StartupProblem: A file cannot be read.
+    """
+    found = parse_file_arguments(arguments)
     conf = cfg.ConfigOpts()
     conf.register_opt(service.CONCURRENCY_OPT)
-    conf(
-        [],
-        project=PROJECT_NAME,
-        prog=prog,
-        default_config_files=found.config_file,
-        default_config_dirs=found.config_dir,
-    )
+    with unreadable_files_named(arguments, prog):
+        conf(
+            [],
+            project=PROJECT_NAME,
+            prog=prog,
+            default_config_files=found.config_file,
+            default_config_dirs=found.config_dir,
+        )
     return str(conf.concurrency)
 
 

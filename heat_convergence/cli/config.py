@@ -15,7 +15,8 @@ from oslo_db import options as db_options
 from oslo_log import log
 
 from heat_convergence.cli.command_lines import print_completion
-from heat_convergence.cli.concurrency import PROJECT_NAME
+from heat_convergence.cli.log_write_errors import LogWriteErrors
+from heat_convergence.cli.startup.config_files import PROJECT_NAME, unreadable_files_named
 from heat_convergence.cli.startup.required_modules import (
     LOGGING_MODULES,
     describe_missing,
@@ -52,22 +53,22 @@ def load_config(
         files: Files to read instead of those in /etc/heat-convergence and the like.
 
     Raises:
-        StartupProblem: A module that logging needs is not installed, or a value is not of its
-            option's type.
+        StartupProblem: A file is no text, or a module that logging needs is not installed.
         cfg.Error: A file cannot be read.
         SystemExit: The arguments ask for a completion script, which was printed.
     """
     conf = create_options()
     if print_completion(conf, arguments, prog):
         raise SystemExit(0)
-    conf(
-        list(arguments),
-        project=PROJECT_NAME,
-        prog=prog,
-        version=package_version(),
-        usage="%(prog)s [--config-file FILE] [--config-dir FOLDER] [--help] [OPTION]",
-        default_config_files=None if files is None else list(files),
-    )
+    with unreadable_files_named(arguments, prog):
+        conf(
+            list(arguments),
+            project=PROJECT_NAME,
+            prog=prog,
+            version=package_version(),
+            usage="%(prog)s [--config-file FILE] [--config-dir FOLDER] [--help] [OPTION]",
+            default_config_files=None if files is None else list(files),
+        )
     _check_values(conf)
     missing = find_missing(conf, LOGGING_MODULES)
     if missing:
@@ -116,8 +117,14 @@ def configure_logging(conf: cfg.ConfigOpts) -> None:
         StartupProblem: The file of ``log_config_append`` cannot be used.
     """
     problem = _set_up_log(conf)
-    if problem is None:
-        return
+    if problem is not None:
+        _use_standard_error(conf, problem)
+    errors = LogWriteErrors(conf.prog)
+    for handler in logging.getLogger().handlers:
+        errors.watch(handler)
+
+
+def _use_standard_error(conf: cfg.ConfigOpts, problem: OSError) -> None:
     for name, value in zip(LOG_FILE_OPTIONS, (None, None, True), strict=True):
         conf.set_override(name, value)
     log.setup(conf, PROJECT_NAME)

@@ -20,7 +20,7 @@ from heat_convergence.cli.startup.startup_state import StartupProblem, report_pr
 USAGE = """usage: heat-convergence COMMAND [--help]
 
 commands:
-  demo        create, update and delete an example stack and show its progress
+  demo        show an example stack: created, killed amid an update, repaired, deleted
   lint        check templates and environments without a server
   schema      print JSON Schema of templates or environments, for editors
   try         run a template in an emulated cloud, without a server

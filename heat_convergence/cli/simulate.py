@@ -13,7 +13,8 @@ from pathlib import Path
 
 from heat_convergence.testing.simulation.scenarios import transcript
 from heat_convergence.testing.simulation.scenarios.campaign import (
-    SCENARIO_GENERATORS,
+    DRIFT,
+    FAMILIES,
     CampaignOptions,
     CampaignSummary,
     SeedResult,
@@ -89,6 +90,9 @@ def _replay(path: Path) -> int:
 def _report(result: SeedResult, options: CampaignOptions, keep: Path | None) -> None:
     _print(f"seed {result.seed} violates {result.violation}")
     _print(f"replay: {replay_command(result.seed, options)}")
+    if keep is None and options.scenario_family == DRIFT:
+        _print(result.scenario_text)
+        return
     if keep is None:
         _print(
             "the shortest history found that violates the same invariant; save it to a file"
@@ -99,7 +103,9 @@ def _report(result: SeedResult, options: CampaignOptions, keep: Path | None) -> 
     keep.mkdir(parents=True, exist_ok=True)
     path = keep / f"seed_{result.seed}_{options.scenario_family}_{options.store}.txt"
     path.write_text(result.scenario_text)
-    _print(f"the shortest history found that violates the same invariant is in {path}")
+    is_shrunk = options.scenario_family != DRIFT
+    found = "shortest history found that violates the same invariant" if is_shrunk else "history"
+    _print(f"the {found} is in {path}")
 
 
 def _print_summary(summary: CampaignSummary, options: CampaignOptions) -> None:
@@ -155,11 +161,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--templates",
-        choices=sorted(SCENARIO_GENERATORS),
+        choices=FAMILIES,
         default="flat",
         help="contents of stacks: trees have nested stacks and breakpoints;"
         " below: users also send requests about nested stacks; quarantine: deletions fail and"
-        " quarantine",
+        " quarantine; drift: others change complete stacks, which are watched and repaired"
+        " (--steps has no effect)",
     )
     parser.add_argument("--store", choices=("memory", "sqlite"), default="memory")
     parser.add_argument(

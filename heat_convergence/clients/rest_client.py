@@ -380,5 +380,5 @@ def _token_error(service: str, error: auth_errors.HttpError) -> Error:
 def _body(response: requests.Response) -> Json:
     try:
         return json.loads(response.text) if response.text else None
-    except ValueError:
+    except (ValueError, RecursionError):  # no JSON, or nested too deeply
         return None

@@ -54,6 +54,8 @@ class ClientSettings:
         stack_user_domain_name: Domain of these users, by name.
         stack_domain_admin: Administrator of the domain.
         stack_domain_admin_password: Password of the administrator.
+        remote_private_addresses: Whether clouds that users name may have loopback, link-local
+            and private addresses.
     """
 
     deferred_auth_method: DeferredAuthMethod = DeferredAuthMethod.TRUSTS
@@ -80,3 +82,4 @@ class ClientSettings:
     stack_user_domain_name: str | None = None
     stack_domain_admin: str | None = None
     stack_domain_admin_password: str | None = None
+    remote_private_addresses: bool = False

@@ -71,6 +71,11 @@ REPAIRS = Counter(
     "Repairs of resources that the service has started by itself, by their drift status.",
     ("status",),
 )
+REPAIR_ENDS = Counter(
+    "heat_convergence_repair_ends",
+    "Ends of repairs that the service has started by itself, by their outcome.",
+    ("outcome",),
+)
 MASS_LOSSES = Counter(
     "heat_convergence_mass_losses",
     "Mass losses by change: suspected or over.",

@@ -91,6 +91,8 @@ OPTS = [
         choices=[
             ("POLL_SERVER_CFN", "poll heat_metadata_server_url with EC2 credentials"),
             ("POLL_SERVER_HEAT", "poll the Orchestration API with a password"),
+            ("POLL_TEMP_URL", "poll a signed URL of the object storage"),
+            ("ZAQAR_MESSAGE", "read messages from a queue of Zaqar with a password"),
         ],
         help="How servers fetch their software deployments when the template does not specify it.",
     ),
@@ -101,6 +103,7 @@ OPTS = [
             ("CFN_SIGNAL", "to a signed URL"),
             ("HEAT_SIGNAL", "to the Orchestration API, with a password"),
             ("TEMP_URL_SIGNAL", "to a signed URL of the object storage"),
+            ("ZAQAR_SIGNAL", "to a queue of Zaqar, with a password"),
         ],
         help="How servers signal that a deployment has completed when the template does not "
         "specify it.",
@@ -134,6 +137,20 @@ OPTS = [
         default=False,
         help="Whether scheduler hints of servers and volumes name the stack and the resource that"
         " they belong to.",
+    ),
+    cfg.StrOpt(
+        "loadbalancer_template",
+        help="File with the template of the nested stack of"
+        " AWS::ElasticLoadBalancing::LoadBalancer, whose resource LB_instance gets the"
+        " configuration of HAProxy. Defaults to a server that installs HAProxy with"
+        " heat-cfntools.",
+    ),
+    cfg.BoolOpt(
+        "remote_cloud_private_addresses",
+        default=False,
+        help="Whether OS::Heat::Stack may connect to another cloud at loopback, link-local and"
+        " private addresses. Every user who may create stacks can then send requests to these"
+        " hosts.",
     ),
     cfg.StrOpt(
         "region_name_for_services",

@@ -41,7 +41,7 @@ OPTS = [
     ),
     cfg.StrOpt(
         "pool",
-        default="heat-convergence-observer",
+        default="heat-convergence-notifications",
         help="Name of the pool that all observers share. Each pool receives every notification "
         "once; with RabbitMQ it is the name of a queue.",
     ),

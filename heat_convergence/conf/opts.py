@@ -13,6 +13,7 @@ from oslo_config import cfg
 from heat_convergence.conf import (
     api,
     clients,
+    console,
     drift,
     engine,
     housekeeping,
@@ -37,6 +38,7 @@ _GROUPS: tuple[tuple[str | None, Sequence[cfg.Opt]], ...] = (
     (notification_listener.GROUP, notification_listener.OPTS),
     (api.GROUP, api.OPTS),
     (api.CFN_GROUP, api.CFN_OPTS),
+    (console.GROUP, console.OPTS),
     (rpc.GROUP, rpc.OPTS),
     (metrics.GROUP, metrics.OPTS),
     (tracing.GROUP, tracing.OPTS),

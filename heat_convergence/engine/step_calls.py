@@ -74,9 +74,9 @@ def _observe_and_repair(
     _require_lease(lease_held)
     try:
         return resource_type.update(context, job.desired_properties, drifted)
-    except NeedsReplacement:
+    except (NeedsReplacement, ResourceGone):
         if RESTORE_ONLY in job.row.desired.hooks_and_restrictions:
-            return result
+            return result  # left to another repair, which the budget must allow
         raise
 
 

@@ -72,6 +72,7 @@ QUERIES: Mapping[str, Mapping[str, Reach]] = {
     "drift": {"marker": Reach.SELECTION},
     "quarantine": {"marker": Reach.SELECTION},
     "events": {"marker": Reach.SELECTION},
+    "stack_events": {"marker": Reach.SELECTION},
     "software_configs": {"marker": Reach.SELECTION, "global_tenant": Reach.PROJECT},
     "software_deployments": {"server_id": Reach.SELECTION},
     "stacks": {
@@ -290,6 +291,14 @@ def list_server_configs(
         if not any(data.get(USER_ID) == sender.user_id for data in owners):
             raise errors.Forbidden("You are not authorized to use this server.")
     return found
+
+
+def list_server_data(
+    conn: Connection, project_id: str, server_id: str
+) -> list[Mapping[str, Json]]:
+    """Return the data of the project's resources that a deployment on a server may concern."""
+    found = resources.list_by_physical_id(conn, project_id, server_id)
+    return [row.data for row in found]
 
 
 _BODY_RESOLVERS: Mapping[Reach, Callable[[Connection, str, str], object]] = {

@@ -16,6 +16,8 @@ from typing import Any
 from oslo_context.context import RequestContext
 from oslo_messaging import Serializer
 
+from heat_convergence.common.telemetry.request_contexts import LOGGED_FIELDS, logged_ids
+
 FORMAT_VERSION = 1
 RPC_VERSION = "1.0"
 ENGINE_TOPIC = "heat-convergence-engine"
@@ -25,9 +27,6 @@ MAX_RESOURCE_IDS = 1_000  # in one message; a sender splits longer lists
 _MAX_VERSION = 2**63 - 1
 _MAX_SHOWN = 60
 _ID = re.compile(r"[!-~]{1,64}")  # printable, so that no id forges a log line
-
-# The part of a request's context with which its log lines are found.
-_CONTEXT_KEYS = ("request_id", "global_request_id", "project_id", "user_id")
 
 
 class MalformedMessage(ValueError):
@@ -104,12 +103,12 @@ class ContextSerializer(Serializer):  # type: ignore[misc]
         """Return the ids of the request that log lines name."""
         if ctxt is None:
             return {}
-        return {key: value for key in _CONTEXT_KEYS if (value := getattr(ctxt, key, None))}
+        return logged_ids(ctxt)
 
     def deserialize_context(self, ctxt: Mapping[str, Any]) -> RequestContext:
         """Return a new context, current in the receiving thread.
 
         Its log lines carry the request id of the API request that caused the message.
         """
-        known = {key: ctxt[key] for key in _CONTEXT_KEYS if _is_id(ctxt.get(key))}
+        known = {key: ctxt[key] for key in LOGGED_FIELDS if _is_id(ctxt.get(key))}
         return RequestContext(**known)

@@ -185,6 +185,6 @@ def _killed(call: YaqlCall, signal_number: int) -> YaqlResult:
 
 def _late(call: YaqlCall) -> EvaluationUnavailable:
     """Return the error for a call that did not get its processor time; a retry may."""
-    return EvaluationUnavailable(
-        f"it has not ended within {call.max_wall_seconds:.1f} s, for it waited for others"
-    )
+    left_s = call.max_wall_seconds or 0.0
+    limit = f"within {left_s:.1f} s" if left_s > 0 else "in time"  # others used its time up
+    return EvaluationUnavailable(f"it has not ended {limit}, for it waited for others")

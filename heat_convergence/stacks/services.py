@@ -16,6 +16,10 @@ from heat_convergence.common.error_log import ErrorLog
 from heat_convergence.convergence.ports.settings import ConvergenceSettings
 from heat_convergence.resources.nested.template_cache import TemplateCache
 from heat_convergence.resources.registry import ResourceTypeRegistry
+from heat_convergence.stacks.event_sinks.lifecycle_plugins import (
+    LifecyclePlugins,
+    load_lifecycle_plugins,
+)
 from heat_convergence.template.environment.environment import Environment
 from heat_convergence.template.functions.function import NO_FUNCTIONS, Function
 from heat_convergence.template.limits import TemplateLimits
@@ -56,6 +60,7 @@ class StackServices:
         functions: template functions of plug-ins, by name.
         global_environment: the operator's, beneath every user's.
         errors: the log of unexpected errors.
+        lifecycle: plug-ins that are called before and after operations.
     """
 
     registry: ResourceTypeRegistry
@@ -68,6 +73,7 @@ class StackServices:
     functions: Mapping[str, Function] = field(default_factory=lambda: NO_FUNCTIONS)
     global_environment: Environment | None = None
     errors: ErrorLog = field(default_factory=ErrorLog)
+    lifecycle: LifecyclePlugins = field(default_factory=load_lifecycle_plugins)
 
     def environment_from_stored(self, sections: Mapping[str, Any]) -> Environment:
         """Return the environment that a goal stores, over the operator's."""

@@ -223,13 +223,16 @@ class ServiceDeployment:
         command = [_script("manage"), "--config-file", str(self.config), *arguments]
         subprocess.run(command, check=True, capture_output=True, timeout=START_TIMEOUT_S)
 
-    def add_daemon(self, role: str, options: ConfigOptions | None = None) -> DaemonProcess:
+    def add_daemon(
+        self, role: str, options: ConfigOptions | None = None, arguments: Sequence[str] = ()
+    ) -> DaemonProcess:
         """Add a daemon without starting it.
 
         Args:
             role: what it does.
             options: its own, in addition to those of all daemons; ``reconfigure`` does not
                 change them.
+            arguments: further arguments of its command.
         """
         number = 1 + sum(daemon.role == role for daemon in self.daemons)
         config = self.config
@@ -240,7 +243,7 @@ class ServiceDeployment:
         if role == STANDALONE:
             command = [*self._launcher, role] if self._launcher else [_script(), role]
             command += ["--port", str(self.port), "--database", f"{self.directory}/stacks.sqlite"]
-        command += ["--config-file", str(config)]
+        command += ["--config-file", str(config), *arguments]
         daemon = DaemonProcess(role, command, self.directory / f"{role}-{number}.log")
         self.daemons.append(daemon)
         return daemon
@@ -254,9 +257,9 @@ class ServiceDeployment:
             daemon.wait_until_started()
         return self
 
-    def start_standalone(self) -> ServiceDeployment:
+    def start_standalone(self, *arguments: str) -> ServiceDeployment:
         """Start everything in one process, on SQLite and the in-process transport."""
-        daemon = self.add_daemon(STANDALONE)
+        daemon = self.add_daemon(STANDALONE, arguments=arguments)
         daemon.start()
         return self
 

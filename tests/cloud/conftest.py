@@ -58,7 +58,7 @@ def deploy(
             deployment.upgrade_database()
             deployment.start()
             region = cleanup.enter_context(dedicated_region(cloud_testbed, deployment.endpoint))
-            return DeployedService(keystone, deployment.endpoint, region)
+            return DeployedService(keystone, deployment.endpoint, region, deployment.config)
 
         yield deploy_service
 

@@ -181,11 +181,13 @@ class DeployedService:
 
     Attributes:
         endpoint: the API's address without version and project.
+        config: the configuration file of a deployment of this project.
     """
 
     cloud_testbed: CloudTestbed
     endpoint: str
     region: str
+    config: Path | None = None
 
     def request(
         self, auth: Session, method: str, path: str, body: Json = None, **headers: str

@@ -134,6 +134,9 @@ _BODIES: dict[str, Callable[[Random], Json]] = {
     "drift_policy": lambda random: {
         "policy": random.choice((*DriftPolicy, None)),
         "paused": random.choice((True, False)),
+        "repair_window": random.choice(
+            ("0 2 * * *", {"cron": "0 2 * * sun", "duration": 60}, None)
+        ),
     },
     "drift_breakers": lambda random: {"confirmed": random.choice(([], ["no-breaker"]))},
     "signal": _signal,

@@ -10,7 +10,9 @@ import subprocess
 import sys
 import uuid
 from collections.abc import Iterator
+from importlib.metadata import entry_points
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import sqlalchemy as sa
@@ -94,6 +96,23 @@ def run_page_command(line: str, config: Path) -> subprocess.CompletedProcess[str
     script = str(Path(sys.executable).with_name(program))
     command = [script, "--config-file", str(config), *arguments]
     return subprocess.run(command, capture_output=True, text=True)
+
+
+def test_commands_for_keystone_are_those_of_the_client() -> None:
+    """Parse each command as the client does, since there is no Keystone here."""
+    installed = {each.name: each for each in entry_points(group="openstack.identity.v3")}
+    lines = PAGE.block_after("in which stacks have users, with its administrator")
+    assert len(lines) == 10
+    for line in lines:
+        program, *words = shlex.split(line)
+        assert program == "openstack"
+        name = max((n for n in _names(words) if n in installed), key=len)
+        command = installed[name].load()(SimpleNamespace(), None)
+        command.get_parser("openstack").parse_args(words[name.count("_") + 1 :])
+
+
+def _names(words: list[str]) -> list[str]:
+    return ["_".join(words[:count]) for count in range(1, 4)]
 
 
 def test_statements_for_postgresql(name: str) -> None:

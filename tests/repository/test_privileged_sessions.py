@@ -17,10 +17,14 @@ PACKAGE = ROOT / "heat_convergence"
 CLIENTS = {"clients/auth.py", "clients/service_account.py"}
 ALLOWED = {
     # plug-ins of keystoneauth that log in with a password or from the configuration
-    "keystoneauth1.identity": CLIENTS,
+    "keystoneauth1.identity": {
+        *CLIENTS,
+        "clients/login/user_login.py",  # with what the user of the console enters alone
+    },
     "keystoneauth1.loading": {
         "clients/auth.py",
         "conf/clients.py",
+        "clients/remote/remote_clouds.py",  # with the credential of a stack's author alone
         "cli/startup/option_names.py",  # reads the names of options alone
         "cli/startup/library_options.py",  # asks whether plug-ins are installed
     },

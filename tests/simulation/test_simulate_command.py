@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from heat_convergence.cli import main, simulate
+from heat_convergence.observer.drift_repairs import DriftRepairs
 from heat_convergence.observer.sweep import Sweep
 
 SCENARIO_TEXT = "create red\n  a: Resource\nsettle\n"
@@ -53,6 +54,30 @@ def test_a_violation_is_printed_with_its_command_and_kept_in_a_file(
     assert path.read_text().startswith("# Found by: heat-convergence simulate --seed")
     assert simulate.main(["--replay", str(path)]) == simulate.EXIT_INVARIANT_VIOLATED
     assert "| VIOLATED rule" in capsys.readouterr().out
+
+
+def test_seeds_of_drift(capsys) -> None:
+    arguments = ["--seed", "1-2", "--templates", "drift"]
+    assert simulate.main(arguments) == simulate.EXIT_OK
+    output = capsys.readouterr().out
+    assert "2 seeds on the memory store: 0 violated an invariant" in output
+    assert "automatic repair" in output
+
+
+@pytest.mark.parametrize("keeps", [False, True])
+def test_history_of_drift_that_violates_a_rule_is_shown(
+    keeps, monkeypatch, capsys, tmp_path
+) -> None:
+    monkeypatch.setattr(DriftRepairs, "end_due", lambda *_args: None)
+    arguments = ["--seed", "1-3", "--templates", "drift"]
+    arguments += ["--keep", str(tmp_path)] if keeps else []
+    assert simulate.main(arguments) == simulate.EXIT_INVARIANT_VIOLATED
+    output = capsys.readouterr().out
+    kept = "".join(path.read_text() for path in tmp_path.iterdir())
+    assert "violates rule 15: no end of the repair" in output
+    assert "# Found by: heat-convergence simulate --seed" in (kept if keeps else output)
+    assert " --templates drift\n" in output
+    assert "user: create red" in (kept if keeps else output)
 
 
 def test_a_scenario_is_replayed(tmp_path: Path, capsys) -> None:

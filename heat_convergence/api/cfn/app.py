@@ -22,6 +22,7 @@ from heat_convergence.api.app import build_handlers, default_options
 from heat_convergence.api.cfn import resource_actions, stack_actions
 from heat_convergence.api.cfn.cfn_errors import CfnError, from_error, internal_failure
 from heat_convergence.api.cfn.parameters import RequestParameters
+from heat_convergence.api.cfn.project_rows import ProjectRows
 from heat_convergence.api.cfn.responses import render
 from heat_convergence.api.cfn.signatures import PARAMETERS_KEY, NoAuth, SignatureAuth
 from heat_convergence.api.cfn.stack_api import StackApi
@@ -59,6 +60,11 @@ ACTIONS: Mapping[str, Handler] = MappingProxyType(
         "ValidateTemplate": stack_actions.validate_template,
     }
 )
+# Rules of the Orchestration API, for actions that do not always send it a request.
+_FURTHER_RULES: Mapping[str, str] = {
+    "DescribeStackEvents": "events:index",
+    "DescribeStackResources": "resource:index",
+}
 _PATHS = frozenset({"/v1", "/v1/", "/v1.0", "/v1.0/"})
 _VERSION_PATHS = frozenset({"", "/", "/versions"})
 
@@ -82,7 +88,8 @@ def build_cfn_app(
     conf = conf or default_options()
     handlers = build_handlers(services, conf)
     limit, users = services.options.max_json_body_bytes, services.stack_user_domain
-    app: Any = CfnActions(handlers, PolicyEnforcer(conf))
+    rows = ProjectRows(services.database, services.options.hidden_stack_tags)
+    app: Any = CfnActions(handlers, PolicyEnforcer(conf), rows)
     if auth is AuthStrategy.KEYSTONE:
         app = AuthProtocol(KeystoneIdentity(app, users), {"oslo_config_config": conf})
         app = SignatureAuth(app, _require(services.issue_token), limit)
@@ -117,10 +124,13 @@ class CfnRoutes:
 class CfnActions:
     """The WSGI application that runs actions."""
 
-    def __init__(self, handlers: WsgiApplication, enforcer: PolicyEnforcer) -> None:
-        """Keep the handlers of the Orchestration API, and the rules of the actions."""
+    def __init__(
+        self, handlers: WsgiApplication, enforcer: PolicyEnforcer, rows: ProjectRows
+    ) -> None:
+        """Keep the handlers of the Orchestration API, the rules of the actions, and reads."""
         self._handlers = handlers
         self._enforcer = enforcer
+        self._rows = rows
 
     def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
         """Run the action that the request names.
@@ -134,10 +144,12 @@ class CfnActions:
         if action is None:
             message = f"The action {name[:60]!r} is not valid for this service."
             raise CfnError("InvalidAction", message)
-        api = StackApi(self._handlers, environ)
+        api = StackApi(self._handlers, environ, self._rows)
         request = ApiRequest(environ)
         request.project_id = api.project_id
         self._enforcer.enforce(request, f"cloudformation:{name}")
+        if name in _FURTHER_RULES:
+            self._enforcer.enforce(request, _FURTHER_RULES[name])
         result = action(api, parameters)
         document = {f"{name}Response": {f"{name}Result": {} if result is None else result}}
         response = render(document, as_json=_is_json_requested(parameters))

@@ -43,14 +43,7 @@ def describe_stack_resource(api: StackApi, parameters: RequestParameters) -> Res
 
 def describe_stack_resources(api: StackApi, parameters: RequestParameters) -> Result:
     """Return the resources of a stack, or one of them."""
-    if parameters.get("PhysicalResourceId") is not None:
-        if parameters.get("StackName") is not None:
-            raise CfnError(
-                "InvalidParameterCombination",
-                "StackName and PhysicalResourceId may not be used together",
-            )
-        raise missing_parameter("StackName, as resources are not found by PhysicalResourceId")
-    identity = api.find_stack(parameters.require("StackName"))
+    identity = _described_stack(api, parameters)
     requested = parameters.get("LogicalResourceId")
     found = [
         {
@@ -62,6 +55,22 @@ def describe_stack_resources(api: StackApi, parameters: RequestParameters) -> Re
         if requested in (None, resource["resource_name"])
     ]
     return {"StackResources": found}
+
+
+def _described_stack(api: StackApi, parameters: RequestParameters) -> StackIdentity:
+    """Return the stack that a request names, by itself or by a resource of it."""
+    physical_id, name = parameters.get("PhysicalResourceId"), parameters.get("StackName")
+    if physical_id is None and name is None:
+        raise missing_parameter("StackName or PhysicalResourceId")
+    if physical_id is None:
+        return api.find_stack(name or "")
+    if name is not None:
+        raise CfnError(
+            "InvalidParameterCombination",
+            "StackName and PhysicalResourceId may not be used together",
+        )
+    found = api.rows.find_owner(api.project_id, physical_id)
+    return StackIdentity(api.project_id, found.name, found.id)
 
 
 def list_stack_resources(api: StackApi, parameters: RequestParameters) -> Result:
@@ -76,13 +85,21 @@ def list_stack_resources(api: StackApi, parameters: RequestParameters) -> Result
 
 
 def describe_stack_events(api: StackApi, parameters: RequestParameters) -> Result:
-    """Return the events of a stack."""
-    identity = api.find_stack(parameters.require("StackName"))
-    events = api.call("GET", api.stack_path(identity, "/events"))["events"]
+    """Return the events of a stack, or of all stacks of the project."""
+    name = parameters.get("StackName")
+    if name is None:
+        found = [
+            (StackIdentity(api.project_id, stack.name, stack.id), event)
+            for stack, event in api.rows.list_events(api.project_id, "")
+        ]
+    else:
+        identity = api.find_stack(name)
+        path = api.stack_path(identity, "/events")
+        found = [(identity, event) for event in api.call("GET", path)["events"]]
     return {
         "StackEvents": [
             {"EventId": event["id"], "Timestamp": event["event_time"], **_common(identity, event)}
-            for event in events
+            for identity, event in found
         ]
     }
 

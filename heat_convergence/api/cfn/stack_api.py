@@ -1,7 +1,7 @@
 """Requests to the handlers of the Orchestration API, as the caller of this one.
 
 Decides how an action finds its stack. Whatever is read, checked or changed is decided by those
-handlers and their policies: this API has no other way to a stack.
+handlers and their policies; what the Orchestration API has no request for is in ``project_rows``.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import webob
 
 from heat_convergence.api.cfn.cfn_errors import CfnError, access_denied
 from heat_convergence.api.cfn.identifiers import StackIdentity
+from heat_convergence.api.cfn.project_rows import ProjectRows
 from heat_convergence.api.context import Caller
 from heat_convergence.api.http import CALLER_KEY, OWN_RESOURCE_KEY
 from heat_convergence.api.middleware.faults import (
@@ -30,9 +31,12 @@ Json = Any
 class StackApi:
     """The Orchestration API for one request."""
 
-    def __init__(self, application: WsgiApplication, environ: Mapping[str, Any]) -> None:
-        """Keep the application, and the environment that names the caller."""
+    def __init__(
+        self, application: WsgiApplication, environ: Mapping[str, Any], rows: ProjectRows
+    ) -> None:
+        """Keep the application, the environment that names the caller, and reads of a project."""
         self._application = application
+        self.rows = rows
         self._environ = {
             key: value
             for key, value in environ.items()
@@ -60,7 +64,7 @@ class StackApi:
         )
         agent.stack_user_tree_id = self.caller.stack_user_tree_id
         environ = {**self._environ, CALLER_KEY: agent, OWN_RESOURCE_KEY: True}
-        return StackApi(self._application, environ)
+        return StackApi(self._application, environ, self.rows)
 
     def call(
         self, method: str, path: str, body: Json = None, query: Mapping[str, str] | None = None

@@ -49,7 +49,7 @@ RESOURCE_ROUTES = [
         STACK_PATH + "/events",
         "events.index",
         "events:index",
-        query_schema="events",
+        query_schema="stack_events",
         response_schema="event_list",
     ),
     Route(

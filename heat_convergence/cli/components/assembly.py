@@ -16,9 +16,13 @@ import oslo_messaging
 from oslo_config import cfg
 
 from heat_convergence.api.context import AuthStrategy, StackUserDomain
-from heat_convergence.api.services import ApiServices, SignerLookup, TokenIssuer
+from heat_convergence.api.services import ApiServices, LogIn, SignerLookup, TokenIssuer
 from heat_convergence.cli.components import function_plugins, settings
 from heat_convergence.cli.components.credential_store import DatabaseCredentialStore
+from heat_convergence.cli.components.event_store import (
+    EventForwardingStore,
+    create_dispatch_sources,
+)
 from heat_convergence.cli.components.operator_environment import load_operator_environment
 from heat_convergence.cli.components.software_store import DatabaseSoftwareStore
 from heat_convergence.clients.auth import ServiceAuth
@@ -27,6 +31,7 @@ from heat_convergence.clients.credentials import Credential
 from heat_convergence.clients.delegation import Delegation
 from heat_convergence.clients.endpoints import NoAuthCloud
 from heat_convergence.clients.keystone import CredentialIssuer
+from heat_convergence.clients.login.user_login import UserLogin
 from heat_convergence.clients.signed_urls import Ec2SignatureVerifier
 from heat_convergence.common.clock import Clock, utc_now
 from heat_convergence.common.error_log import ErrorLog
@@ -45,13 +50,15 @@ from heat_convergence.engine.nested_executor import NestedStackExecutor, NestedT
 from heat_convergence.resources import custom_constraints
 from heat_convergence.resources.catalog import custom_constraints as cloud_constraints
 from heat_convergence.resources.nested.template_cache import TemplateCache
-from heat_convergence.resources.protocol.verb_values import CloudFactory
+from heat_convergence.resources.protocol.verb_values import CloudFactory, no_cloud
 from heat_convergence.resources.registry import ResourceTypeRegistry
 from heat_convergence.rpc import notifications
 from heat_convergence.rpc.bus import RpcBus
 from heat_convergence.rpc.transport import create_transport
 from heat_convergence.sandbox.expression_sandbox import ExpressionSandbox
 from heat_convergence.stacks.contained_bus import ContainedBus
+from heat_convergence.stacks.event_sinks.event_dispatcher import EventDispatcher
+from heat_convergence.stacks.event_sinks.lifecycle_plugins import load_lifecycle_plugins
 from heat_convergence.stacks.goal.nested_builder import NestedStackBuilder
 from heat_convergence.stacks.services import StackServices
 from heat_convergence.template.functions.function import Function
@@ -77,6 +84,7 @@ class ProcessComponents:
         announce: Function that sends notifications of drift.
         cloud_cache: Clients of stack trees; None without Keystone.
         delegation: Credentials of stack trees; None without Keystone.
+        emulated_cloud: Clients of stack trees without Keystone; None if there is no cloud.
     """
 
     conf: cfg.ConfigOpts
@@ -95,12 +103,15 @@ class ProcessComponents:
     announce: Announce = announce_nothing
     cloud_cache: StackCloudCache | None = None  # None: there is no Keystone
     delegation: Delegation | None = None
+    emulated_cloud: CloudFactory | None = None
 
     @property
     def cloud_of(self) -> CloudFactory:
         """Function that engines and observers fill ``ResourceContext.cloud`` with."""
         if self.cloud_cache is not None:
             return self.cloud_cache.get
+        if self.emulated_cloud is not None:
+            return self.emulated_cloud
         local = NoAuthCloud(self.conf.clients_heat.url, DatabaseSoftwareStore(self.database))
         return lambda _tree_id: local
 
@@ -150,7 +161,16 @@ def assemble_components(
     return ProcessComponents(
         conf=conf,
         database=database,
-        store=SqlStore(database, _create_stack_notifier(conf, database), error_log),
+        store=EventForwardingStore(
+            database,
+            _create_stack_notifier(conf, database),
+            forward=EventDispatcher(
+                create_dispatch_sources(database, no_cloud if clouds is None else clouds.get),
+                load_lifecycle_plugins(),
+                error_log,
+            ),
+            errors=error_log,
+        ),
         transport=transport,
         bus=RpcBus(
             transport, send_retries=conf.rpc.send_retries, send_pause_s=conf.rpc.quiet_time
@@ -239,6 +259,7 @@ def create_api_services(components: ProcessComponents) -> ApiServices:
         find_signer=_signer_lookup(components),
         cloud_of=components.cloud_of,
         issue_token=_token_issuer(components),
+        log_in=_user_login(components),
         **_stack_service_values(components),
     )
 
@@ -286,6 +307,14 @@ def _token_issuer(components: ProcessComponents) -> TokenIssuer | None:
     if clouds is None:
         return None
     return Ec2SignatureVerifier(clouds.settings, clouds.service_auth).issue_token
+
+
+def _user_login(components: ProcessComponents) -> LogIn | None:
+    """Return what logs users of the console in; None without Keystone."""
+    clouds = components.cloud_cache
+    if clouds is None:
+        return None
+    return UserLogin(clouds.settings, clouds.service_auth).log_in
 
 
 def create_nested_executor(components: ProcessComponents) -> NestedStackExecutor:

@@ -25,7 +25,7 @@ def load_operator_environment(directory: str, *, limits: TemplateLimits) -> Envi
     for path, error in invalid:
         LOG.error(
             "environment file is invalid, ignored: path=%(path)s error=%(error)s",
-            {"path": path, "error": error},
+            {"path": path, "error": " ".join(str(error).split())},
         )
     return found
 

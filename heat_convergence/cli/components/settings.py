@@ -21,6 +21,7 @@ from heat_convergence.convergence.quarantine.entry import QuarantineSettings
 from heat_convergence.sandbox.expression_sandbox import SandboxSettings
 from heat_convergence.stacks.services import StackOptions
 from heat_convergence.template.environment.drift_policies import DriftPolicy
+from heat_convergence.template.environment.repair_window import RepairWindow
 from heat_convergence.template.limits import TemplateLimits, YaqlRunner
 
 _EXPRESSION_WAIT_S = 0.5  # of a request for processor time
@@ -67,8 +68,20 @@ def drift_settings(conf: cfg.ConfigOpts) -> DriftSettings:
             tries=conf.drift.repair_limit,
             backoff_s=conf.drift.repair_backoff,
             backoff_max_s=max(conf.drift.repair_backoff, conf.drift.repair_backoff_max),
+            window=_repair_window(conf),
         ),
         mass_loss=MassLossLimits(conf.drift.mass_loss_count, conf.drift.mass_loss_share),
+    )
+
+
+def _repair_window(conf: cfg.ConfigOpts) -> RepairWindow | None:
+    """Return the operator's window of repairs, which ``checks`` has found to be one."""
+    if not conf.drift.repair_window:
+        return None
+    return RepairWindow(
+        " ".join(conf.drift.repair_window.split()),
+        conf.drift.repair_window_duration,
+        conf.drift.repair_window_timezone,
     )
 
 
@@ -112,6 +125,7 @@ def api_options(conf: cfg.ConfigOpts) -> ApiOptions:
         hidden_stack_tags=tuple(conf.hidden_stack_tags),
         revision=conf.revision.heat_revision,
         access_log=conf.heat_api.access_log,
+        console=conf.console.enabled,
         public_endpoint=conf.public_endpoint,
     )
 
@@ -139,11 +153,12 @@ def property_defaults(conf: cfg.ConfigOpts) -> dict[tuple[str, str], str]:
         "OS::Heat::StructuredDeploymentGroup",
         "OS::Heat::StructuredDeployments",
     )
-    server = "OS::Nova::Server"
+    servers = ("OS::Nova::Server", "OS::Heat::DeployedServer")
     signal = conf.default_deployment_signal_transport
+    transport = conf.default_software_config_transport
     return {
-        (server, "software_config_transport"): conf.default_software_config_transport,
-        (server, "user_data_format"): conf.default_user_data_format,
+        ("OS::Nova::Server", "user_data_format"): conf.default_user_data_format,
+        **{(name, "software_config_transport"): transport for name in servers},
         **{(name, "signal_transport"): signal for name in deployments},
     }
 
@@ -152,6 +167,7 @@ def resource_type_traits(conf: cfg.ConfigOpts) -> dict[tuple[str, str], Any]:
     """Return the configured traits of resource types by type and trait."""
     return {
         ("OS::Nova::Server", "physical_name_limit"): conf.max_server_name_length,
+        ("AWS::ElasticLoadBalancing::LoadBalancer", "template_path"): conf.loadbalancer_template,
         ("OS::Cinder::Volume", "allows_snapshot_on_delete"): conf.volumes.backups_enabled,
     }
 
@@ -193,4 +209,5 @@ def client_settings(conf: cfg.ConfigOpts) -> ClientSettings:
         stack_user_domain_name=conf.stack_user_domain_name,
         stack_domain_admin=conf.stack_domain_admin,
         stack_domain_admin_password=conf.stack_domain_admin_password,
+        remote_private_addresses=conf.remote_cloud_private_addresses,
     )

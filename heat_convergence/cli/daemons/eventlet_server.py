@@ -18,7 +18,9 @@ from typing import Any
 
 import eventlet
 from eventlet import semaphore, wsgi
+from eventlet.green import threading as green_threading
 
+from heat_convergence.api.event_wait import WAIT_KEY, EventWait, RequestHeld
 from heat_convergence.api.middleware.faults import WsgiApplication
 from heat_convergence.api.middleware.overload import OVERLOADED_KEY, is_always_served
 from heat_convergence.cli.daemons.eventlet_protocol import BoundedHttpProtocol
@@ -44,6 +46,7 @@ class RequestSlots:
         self._slots = semaphore.Semaphore(limits.threads)
         self._queue_limit = limits.queued_requests
         self._waiting = 0
+        self._held: set[EventWait] = set()
 
     def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
         """Handle the request in a slot; mark it when too many wait for one already."""
@@ -52,11 +55,31 @@ class RequestSlots:
         if self._slots.locked() and self._waiting >= self._queue_limit:
             environ[OVERLOADED_KEY] = True
             return self._application(environ, start_response)
-        self._acquire()
+        environ[WAIT_KEY] = EventWait()
+        while True:
+            self._acquire()
+            try:
+                return _complete(self._application(dict(environ), start_response))
+            except RequestHeld as held:
+                wait = held.wait
+            finally:
+                self._slots.release()
+            self._hold(wait)
+
+    def _hold(self, wait: EventWait) -> None:
+        """Wait outside a slot until the request is to be handled again."""
+        resumed = green_threading.Event()
+        self._held.add(wait)
         try:
-            return _complete(self._application(environ, start_response))
+            wait.start(resumed.set)
+            resumed.wait()
         finally:
-            self._slots.release()
+            self._held.discard(wait)
+
+    def end_waits(self) -> None:
+        """Have the requests answered that wait for events."""
+        for wait in list(self._held):
+            wait.end()
 
     def _acquire(self) -> None:
         self._waiting += 1
@@ -161,4 +184,5 @@ class EventletApiServer:
             return
         with eventlet.Timeout(self._limits.shutdown_timeout_s, False):
             self._serving.kill()
+            self._app.end_waits()
             self._pool.waitall()

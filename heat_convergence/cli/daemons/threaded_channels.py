@@ -18,6 +18,7 @@ from waitress.receiver import ChunkedReceiver
 from waitress.task import ErrorTask, ThreadedTaskDispatcher, WSGITask
 from waitress.utilities import BadRequest, RequestEntityTooLarge
 
+from heat_convergence.api.event_wait import WAIT_KEY, EventWait, RequestHeld
 from heat_convergence.api.middleware.faults import error_response
 from heat_convergence.api.middleware.overload import OVERLOADED_KEY, is_always_served
 from heat_convergence.cli.daemons.http_limits import (
@@ -64,6 +65,7 @@ class MarkedTask(WSGITask):  # type: ignore[misc]  # untyped library
     def get_environment(self) -> dict[str, Any]:
         """Return the WSGI environment."""
         environ: dict[str, Any] = super().get_environment()
+        environ[WAIT_KEY] = self.channel.event_wait_of(self.request)
         if self.channel.is_overloaded:
             environ[OVERLOADED_KEY] = True
         return environ
@@ -97,6 +99,7 @@ class BoundedChannel(HTTPChannel):  # type: ignore[misc]  # untyped library
 
     Attributes:
         is_overloaded: Whether the request at work is to be refused.
+        held: The wait for events of the request that no thread handles; None without one.
     """
 
     error_task_class = RefusalTask
@@ -104,6 +107,9 @@ class BoundedChannel(HTTPChannel):  # type: ignore[misc]  # untyped library
     task_class = MarkedTask
     is_overloaded = False
     request: Any
+    held: EventWait | None = None
+    _waiting_request: Any = None
+    _event_wait: EventWait
     _arriving: Any = None
     _head_arrived = False
     _deadline_s = math.inf
@@ -148,6 +154,25 @@ class BoundedChannel(HTTPChannel):  # type: ignore[misc]  # untyped library
     def is_idle(self) -> bool:
         """True while no request has begun and no response is being sent."""
         return self.request is None and not self.requests and not self.total_outbufs_len
+
+    def event_wait_of(self, request: Any) -> EventWait:
+        """Return the wait for events of a request, which lasts until it is answered."""
+        if request is not self._waiting_request:
+            self._waiting_request, self._event_wait = request, EventWait()
+        return self._event_wait
+
+    def service(self) -> None:
+        """Handle a request; one that waits for events is handled again later."""
+        try:
+            super().service()
+        except RequestHeld as held:
+            self.held = held.wait
+            held.wait.start(self._handle_again)
+
+    def _handle_again(self) -> None:
+        self.held = None
+        if self.requests:
+            self.server.add_task(self)
 
     def refuse_if_late(self, now_s: float) -> None:
         """Answer 408 when the time limit of the arriving request has passed."""

@@ -129,8 +129,10 @@ class _ConnectionLoop(TcpWSGIServer):  # type: ignore[misc]  # untyped library
         self.changed_channels.update(self.active_channels.values())
 
     def _close_idle_channels(self) -> None:
-        for channel in self.active_channels.values():
+        for channel in list(self.active_channels.values()):
             channel.will_close = channel.will_close or channel.is_idle
+            if channel.held is not None:
+                channel.held.end()
         self.changed_channels.update(self.active_channels.values())
 
     def _close_longest_idle_channel(self) -> None:

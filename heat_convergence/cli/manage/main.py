@@ -17,6 +17,7 @@ from heat_convergence.cli.command_lines import add_completion
 from heat_convergence.cli.manage import (
     credential_commands,
     doctor_commands,
+    heat_export_commands,
     heat_import_commands,
     job_commands,
     service_commands,
@@ -165,6 +166,7 @@ def create_parser() -> argparse.ArgumentParser:
     credential_commands.add_commands(nouns)
     doctor_commands.add_commands(nouns)
     heat_import_commands.add_commands(nouns)
+    heat_export_commands.add_commands(nouns)
     return parser
 
 

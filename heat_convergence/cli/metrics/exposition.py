@@ -54,6 +54,11 @@ def open_metrics_socket(host: str, port: int) -> socket.socket | None:
             {"address": host, "port": port, "error": problem},
         )
         return None
+    if FOLDER_VARIABLE not in os.environ:
+        LOG.warning(
+            "metrics not added up: each worker process shows its own; make /dev/shm, or the"
+            " RUNTIME_DIRECTORY of the unit, writable, with 64 MiB of free space"
+        )
     # Several processes are told of a connection, and one gets it.
     listener.setblocking(False)
     return listener

@@ -7,6 +7,7 @@ whichever process is asked adds them up.
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import tempfile
@@ -15,6 +16,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
+MIN_FREE_BYTES = 64 * 2**20
+"""Free space below which no folder is made: a process that writes to a mapped file on a full file
+system is killed."""
 _PREFIX = "heat-convergence-metrics"
 
 
@@ -22,7 +26,8 @@ _PREFIX = "heat-convergence-metrics"
 def metrics_folder() -> Iterator[None]:
     """Make the folder of this daemon, and remove it at the end of its parent process.
 
-    Without a folder the daemon works, and each of its processes has metrics of its own.
+    Without a folder, or without space for it, the daemon works, and each of its processes has
+    metrics of its own.
     """
     base = Path(os.environ.get("RUNTIME_DIRECTORY", "").split(":")[0] or _memory_folder())
     prefix = f"{_PREFIX}-{os.geteuid()}-"
@@ -30,6 +35,8 @@ def metrics_folder() -> Iterator[None]:
     parent_id = os.getpid()
     folder = base / f"{prefix}{parent_id}"
     try:
+        if shutil.disk_usage(base).free < MIN_FREE_BYTES:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(base))
         folder.mkdir(mode=0o700)
     except OSError:
         os.environ.pop(FOLDER_VARIABLE, None)

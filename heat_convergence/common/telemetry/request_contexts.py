@@ -10,16 +10,24 @@ import threading
 from collections import OrderedDict
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from oslo_context.context import RequestContext, get_current
 
 MAX_STACKS = 8_192  # whose last request a process remembers
+LOGGED_FIELDS = ("request_id", "global_request_id", "project_id", "user_id")
+"""The fields of a request's context with which its log lines are found."""
 
 
 def current_request() -> RequestContext | None:
     """Return the context of the request for which this thread works, if any."""
     context = get_current()
     return context if context is not None and context.request_id else None
+
+
+def logged_ids(context: RequestContext) -> dict[str, str]:
+    """Return the ids of a request that log lines name."""
+    return {name: value for name in LOGGED_FIELDS if (value := getattr(context, name, None))}
 
 
 def current_request_id() -> str | None:
@@ -31,13 +39,15 @@ def current_request_id() -> str | None:
 class StackRequests:
     """The last request about each stack that reached this process. Thread-safe.
 
+    Only its ids are kept: a whole context is several times as large, and may hold a token.
+
     Args:
         limit: Number of stacks; those that were heard of the longest time ago are forgotten.
     """
 
     def __init__(self, limit: int = MAX_STACKS) -> None:
         self._limit = limit
-        self._by_stack: OrderedDict[str, RequestContext] = OrderedDict()
+        self._by_stack: OrderedDict[str, tuple[str | None, ...]] = OrderedDict()
         self._lock = threading.Lock()
 
     def remember(self, stack_id: str) -> None:
@@ -45,8 +55,9 @@ class StackRequests:
         context = current_request()
         if context is None:
             return
+        ids = tuple(getattr(context, name, None) for name in LOGGED_FIELDS)
         with self._lock:
-            self._by_stack[stack_id] = context
+            self._by_stack[stack_id] = ids
             self._by_stack.move_to_end(stack_id)
             while len(self._by_stack) > self._limit:
                 self._by_stack.popitem(last=False)
@@ -68,8 +79,14 @@ class StackRequests:
     def _find_common(self, stack_ids: Collection[str]) -> RequestContext | None:
         with self._lock:
             found = [self._by_stack.get(each) for each in set(stack_ids)]
-        request_ids = {None if each is None else each.global_id for each in found}
-        return found[0] if len(request_ids) == 1 else None
+        contexts = [None if each is None else _context_of(each) for each in found]
+        request_ids = {None if each is None else each.global_id for each in contexts}
+        return contexts[0] if len(request_ids) == 1 else None
+
+
+def _context_of(ids: tuple[str | None, ...]) -> RequestContext:
+    fields: dict[str, Any] = dict(zip(LOGGED_FIELDS, ids, strict=True))
+    return RequestContext(overwrite=False, **fields)
 
 
 NO_STACK_REQUESTS = StackRequests(0)

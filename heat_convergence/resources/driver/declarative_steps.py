@@ -280,7 +280,15 @@ def require_cloud(context: ResourceContext, slots: RequestLimiter) -> CloudClien
     Raises:
         ResourceFailure: The service runs without a cloud.
     """
-    cloud = context.cloud
+    return client_of_cloud(context.cloud, context.project_id, slots)
+
+
+def client_of_cloud(cloud: Any, project_id: str, slots: RequestLimiter) -> CloudClient:
+    """Return the client of what types see as the cloud.
+
+    Raises:
+        ResourceFailure: The service runs without a cloud.
+    """
     if cloud is None or isinstance(cloud, NoAuthCloud):
         raise ResourceFailure(
             "There is no cloud to create the resource in: the service runs without Keystone."
@@ -288,7 +296,6 @@ def require_cloud(context: ResourceContext, slots: RequestLimiter) -> CloudClien
     if hasattr(cloud, "send"):
         sender: CloudClient = cloud
         return sender
-    project_id = context.project_id
     return SdkCloudClient(
         make_cache_key(project_id, cloud.call_region),
         project_id,

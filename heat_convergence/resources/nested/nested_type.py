@@ -67,6 +67,7 @@ class NestedStackRequest:
         nested_stack_id: the id of the nested stack, where that is known.
         dependencies: the resources that this one refers to, by name, for types that set
             ``observes_dependencies``; none at a signal.
+        owner_parameters: the parameters of the stack that has the resource, where it exists.
     """
 
     name: str
@@ -85,6 +86,7 @@ class NestedStackRequest:
     timeout_s: float | None = None
     nested_stack_id: str = ""
     dependencies: Mapping[str, ResourceContext] = field(default_factory=dict)
+    owner_parameters: Mapping[str, Json] = field(default_factory=dict)
 
     def with_properties(self, properties: Mapping[str, Json]) -> NestedStackRequest:
         """Return the same request with other properties."""

@@ -65,6 +65,7 @@ class ParentStack:
 
     Attributes:
         common_part_hash: hash of environment and files, as they are stored.
+        parameters: the values of the stack's own parameters, as the API shows them.
     """
 
     stack: Stack
@@ -72,6 +73,7 @@ class ParentStack:
     files: TemplateFiles
     load_contents: ContentLoader
     common_part_hash: str | None = None
+    parameters: Mapping[str, Json] = field(default_factory=dict)
 
     def without_hooks(self) -> ParentStack:
         """Return the parent without the hooks that would stop its descendants."""
@@ -139,9 +141,8 @@ class NestedStackBuilder:
         if goal is None:
             raise RowsContradict(f"Stack {stack.id} has no goal {stack.goal_id}")
         environment, files = self._load_inherited(goal, load)
-        return ParentStack(
-            stack, environment, files.with_loader(load), load, goal.common_part_hash
-        )
+        key, values = goal.common_part_hash, goal.parameters
+        return ParentStack(stack, environment, files.with_loader(load), load, key, values)
 
     def _load_inherited(
         self, goal: Goal, load: ContentLoader
@@ -256,6 +257,7 @@ class NestedStackBuilder:
             timeout_s=self.services.action_timeout_s(stack.timeout_mins),
             nested_stack_id=stack.id,
             dependencies=resource.dependencies,
+            owner_parameters=parent.parameters,
         )
 
     def _prepare(

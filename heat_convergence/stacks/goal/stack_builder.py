@@ -23,6 +23,7 @@ from heat_convergence.db.repositories.goals import SqlGoalRepository
 from heat_convergence.db.statements import contents
 from heat_convergence.resources.nested.template_cache import TemplateFiles, content_hash
 from heat_convergence.stacks import quotas, snapshot_data
+from heat_convergence.stacks.event_sinks.sink_types import check_event_sinks
 from heat_convergence.stacks.goal.desired_resources import derive_desired_resources
 from heat_convergence.stacks.goal.drift_patterns import check_drift_patterns
 from heat_convergence.stacks.goal.goal_builder import (
@@ -132,6 +133,7 @@ class StackBuilder:
         replaced_goal: StoredGoal | None,
     ) -> PreparedStack:
         services, diagnostics = self._services, source.template.new_diagnostics()
+        check_event_sinks(source.environment.event_sinks)
         evaluated = self._evaluate(source, stack, diagnostics=diagnostics)
         quotas.check_name_lengths(evaluated.definitions)
         files = self._template_files(source)

@@ -17,7 +17,11 @@ from heat_convergence.common.errors import (
     InvalidRestrictedAction,
 )
 from heat_convergence.template.diagnostics import did_you_mean
-from heat_convergence.template.environment.drift_policies import DRIFT, parse_drift
+from heat_convergence.template.environment.drift_policies import (
+    DRIFT,
+    parse_drift,
+    parse_entry_window,
+)
 
 Json = Any
 HOOK_TYPES = (
@@ -68,6 +72,7 @@ def _check_body(body: Mapping[str, Json], path: str) -> None:
             raise HTTPBadRequest(f'"{RESTORED_PROPERTIES}" in the resource_registry is not a map.')
         elif key == DRIFT and value is not None:
             parse_drift(value, f"{path}.{DRIFT}")
+            parse_entry_window(value, f"{path}.{DRIFT}")
         elif isinstance(value, dict) and key not in MAPS_OF_RESOURCE:
             _check_body(value, f"{path}.{key}")
 

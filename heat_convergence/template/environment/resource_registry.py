@@ -23,6 +23,7 @@ from heat_convergence.template.environment.registry_checks import (
     as_list,
     check_resources,
 )
+from heat_convergence.template.environment.repair_window import RepairWindow, window_word
 from heat_convergence.template.environment.resource_patterns import ResourcePatterns
 from heat_convergence.template.evaluation_budget import ENTRIES_PER_STEP, charge_if_bounded
 
@@ -173,10 +174,12 @@ class ResourceRegistry:
 
     def hooks_and_restrictions(self, resource_name: str) -> frozenset[str]:
         """Return the hooks, restricted actions and, as words, drift policies of a resource."""
+        window = self.repair_window(resource_name)
         return (
             self.hooks(resource_name)
             | self.restricted_actions(resource_name)
             | drift_policies.to_words(self.drift_policies(resource_name))
+            | (frozenset() if window is None else {window_word(window)})
         )
 
     def drift_policies(self, resource_name: str) -> dict[str, DriftPolicy]:
@@ -190,6 +193,14 @@ class ResourceRegistry:
             if body.get(DRIFT) is not None:
                 path = f"resource_registry.resources.{pattern}.{DRIFT}"
                 found.update(drift_policies.parse_drift(body[DRIFT], path))
+        return found
+
+    def repair_window(self, resource_name: str) -> RepairWindow | None:
+        """Return the window of a resource's repairs, with the precedence of its policies."""
+        found = self.base.repair_window(resource_name) if self.base else None
+        for pattern, body in self._resource_patterns.entries_for(resource_name):
+            path = f"resource_registry.resources.{pattern}.{DRIFT}"
+            found = drift_policies.parse_entry_window(body.get(DRIFT), path) or found
         return found
 
     def drift_patterns(self) -> dict[str, frozenset[str]]:

@@ -8,7 +8,8 @@ deleted objects; never reads a row of the store.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+import random
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -310,6 +311,9 @@ class CloudView:
         unreachable_ids: Ids of objects that exist and that no read shows.
         old_properties: Properties that lists still show, by id.
         unreachable_since_s: When so many objects became unreachable that it is a mass loss.
+        hidden_ids: Ids of objects that were ever unreachable.
+        hole_share: The share of objects that each list leaves out.
+        hole_random: Chooses them.
     """
 
     def __init__(self, cloud: SimulatedCloud) -> None:
@@ -317,10 +321,26 @@ class CloudView:
         self.unreachable_ids: frozenset[str] = frozenset()
         self.old_properties: Mapping[str, Mapping[str, Json]] = {}
         self.unreachable_since_s: float | None = None
+        self.hidden_ids: frozenset[str] = frozenset()
+        self.hole_share = 0.0
+        self.hole_random = random.Random(0)
+
+    def hide(self, object_ids: Iterable[str]) -> None:
+        """Let no read show these objects, and show all others again."""
+        self.unreachable_ids = frozenset(object_ids)
+        self.hidden_ids |= self.unreachable_ids
 
     def get(self, object_id: str | None) -> CloudObject | None:
         """Return the object that a read of it shows, or None."""
         return None if object_id in self.unreachable_ids else self.cloud.get(object_id)
+
+    def find_listed(self, object_id: str | None) -> CloudObject | None:
+        """Return the object that a list shows: it may have holes, or be an old one."""
+        if self.hole_share and self.hole_random.random() < self.hole_share:
+            return None
+        if object_id in self.old_properties and object_id not in self.unreachable_ids:
+            return self.cloud.objects.get(object_id or "")
+        return self.get(object_id)
 
     def listed_properties(self, found: CloudObject) -> Mapping[str, Json]:
         """Return the properties that a list shows of an object."""

@@ -26,6 +26,7 @@ from heat_convergence.engine.preparation_journal import (
 )
 from heat_convergence.engine.takeover import take_over_jobs
 from heat_convergence.observer.drift_watch import DriftWatch
+from heat_convergence.observer.notifications.receiver import NotificationReceiver
 from heat_convergence.observer.observer import Observer
 from heat_convergence.resources.protocol.resource_type import ResourceType
 from heat_convergence.resources.registry import ResourceTypeRegistry
@@ -120,6 +121,7 @@ class ServiceProcess(SimulatedProcess):
             settings=simulation.settings,
             wait=self.wait,
             errors=self.errors(),
+            announce=simulation.announcements.extend,
         )
 
     def notices_end(self) -> bool:
@@ -223,6 +225,13 @@ class SimulatedObserver(ServiceProcess):
             if config.watch
             else None
         )
+        self.receiver = (
+            None
+            if self.watch is None
+            else NotificationReceiver(
+                services, self.observer, self.watch, request_tick=self._request_tick
+            )
+        )
         self._ticking = False
         self._tick_requested = False
         self._tick_number = 0
@@ -236,6 +245,11 @@ class SimulatedObserver(ServiceProcess):
             f"observe {message.version}",
             lambda: self.observer.observe(message.stack_id, message.version, message.resource_ids),
         )
+
+    def receive_notification(self, event_type: str, payload: Any) -> None:
+        """Take note of a notification of another service."""
+        if self.receiver is not None:
+            self.receiver.receive(event_type, payload, "")
 
     def _request_tick(self) -> None:
         self._tick_requested = bool(self.simulation.config.concurrent_polls)
@@ -260,9 +274,12 @@ class SimulatedObserver(ServiceProcess):
     def _tick(self) -> None:
         seconds = 1.0  # after an error
         try:
+            hints_s = None if self.receiver is None else self.receiver.tick()
             seconds = self.observer.tick()
             if self.watch is not None:
                 seconds = min(seconds, self.watch.tick())
+            if hints_s is not None:
+                seconds = min(seconds, hints_s)
         finally:
             self._ticking = False
             self._schedule_tick(0.05 if self._tick_requested else max(seconds, 0.05))

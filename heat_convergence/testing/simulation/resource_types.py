@@ -316,18 +316,29 @@ class WatchedType(SimulatedType, Watchable):
         found: dict[str, VerbResult] = {}
         missing = []
         for context in contexts:
-            listed = self._view.get(context.physical_id)
+            listed = self._view.find_listed(context.physical_id)
             if listed is None:
                 missing.append(context)
                 continue
-            state = self._present_state(listed, context)
-            shown = dict(self._view.listed_properties(listed))
-            found[context.resource_id] = VerbResult(
-                state.observed, listed.id, {"show": shown}, reason=state.reason
-            )
+            shown = self._view.listed_properties(listed)
+            found[context.resource_id] = self._shown_state(listed, context, shown)
         for context in missing[:_MAX_CONFIRMATIONS]:
-            found[context.resource_id] = VerbResult(ObservedState.ABSENT, context.physical_id)
+            alone = self._view.get(context.physical_id)
+            found[context.resource_id] = (
+                VerbResult(ObservedState.ABSENT, context.physical_id)
+                if alone is None
+                else self._shown_state(alone, context, alone.properties)
+            )
         return found
+
+    def _shown_state(
+        self, found: CloudObject, context: ResourceContext, shown: Mapping[str, Json]
+    ) -> VerbResult:
+        """Return the state of an object; one that an old list shows looks as it was."""
+        if not self._cloud.exists(found):
+            return VerbResult(ObservedState.READY, found.id, {"show": dict(shown)})
+        state = self._present_state(found, context)
+        return VerbResult(state.observed, found.id, {"show": dict(shown)}, reason=state.reason)
 
     def comparable_values(self, context: ResourceContext, result: VerbResult) -> dict[str, Json]:
         """Return the size."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from heat_convergence.common import errors
 from heat_convergence.common.failures import ResourceGone
 from heat_convergence.common.ids import IdGenerator
+from heat_convergence.convergence.drift.announcements import Announcement
 from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.ports.settings import ConvergenceSettings
 from heat_convergence.convergence.ports.store import Store
@@ -72,6 +73,7 @@ class SimulationContext:
 
     Attributes:
         running_tasks: the tasks that run now; the last one has control.
+        announcements: the notifications of drift and repairs that were sent.
     """
 
     def __init__(self, config: EnvironmentConfig, faults: FaultInjector, store: Store) -> None:
@@ -97,6 +99,7 @@ class SimulationContext:
             self.expect_failure,
         )
         self.log: list[str] = []
+        self.announcements: list[Announcement] = []
         self.work_durations: dict[tuple[str, str], float] = {}
         self.router = MessageRouter(self.event_queue, faults, self.occurrences, self.log_event)
         self.running_tasks: list[RunningTask] = []

@@ -96,6 +96,39 @@ def test_resources_and_events_are_described(connect: Connect) -> None:
     assert all(each["StackId"] == arn and each["EventId"] for each in events)
 
 
+def test_stack_is_described_by_a_physical_id(connect: Connect) -> None:
+    client, invalid = connect(), ("InvalidParameterValue", 400)
+    arn = create(client)
+    summaries = client.list_stack_resources(StackName="s")["StackResourceSummaries"]
+    ids = {each["LogicalResourceId"]: each["PhysicalResourceId"] for each in summaries}
+    found = client.describe_stack_resources(PhysicalResourceId=ids["two"])["StackResources"]
+    assert {each["LogicalResourceId"] for each in found} == {"one", "two"}
+    assert {each["StackId"] for each in found} == {arn}
+    one = {"PhysicalResourceId": ids["two"], "LogicalResourceId": "one"}
+    (only,) = client.describe_stack_resources(**one)["StackResources"]
+    assert only["PhysicalResourceId"] == ids["one"]
+    both = {"StackName": "s", "PhysicalResourceId": ids["two"]}
+    mixed = ("InvalidParameterCombination", 400)
+    assert code_of(lambda: client.describe_stack_resources(**both)) == mixed
+    for physical_id in ("no", "%", "a" * 2_000):
+        wrong = {"PhysicalResourceId": physical_id}
+        assert code_of(lambda: client.describe_stack_resources(**wrong)) == invalid  # noqa: B023
+    assert code_of(client.describe_stack_resources) == ("MissingParameter", 400)
+    other = connect("other")
+    assert (
+        code_of(lambda: other.describe_stack_resources(PhysicalResourceId=ids["two"])) == invalid
+    )
+
+
+def test_shared_physical_id_is_ambiguous(connect: Connect) -> None:
+    client = connect()
+    agent = {"heat_template_version": "2018-08-31", "resources": {"a": {"type": "Test::Agent"}}}
+    for name in ("s", "t"):
+        client.create_stack(StackName=name, TemplateBody=json.dumps(agent))
+    found = code_of(lambda: client.describe_stack_resources(PhysicalResourceId="x"))
+    assert found == ("InvalidParameterValue", 400)
+
+
 def test_templates_are_shown_validated_and_estimated(connect: Connect) -> None:
     client = connect()
     create(client)

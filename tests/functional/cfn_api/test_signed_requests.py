@@ -11,6 +11,8 @@ from webob import Request
 
 from heat_convergence.api.policies.enforcer import PolicyEnforcer
 from heat_convergence.clients.signed_urls import compute_signature
+from heat_convergence.db.reads import stacks
+from heat_convergence.db.reads.stacks import StackFilter
 from tests.functional.cfn_api.conftest import DOMAIN, KEYS, SignatureKeystone
 from tests.functional.harness import LocalService
 
@@ -107,6 +109,67 @@ def test_user_of_a_stack_reads_its_own_resource_only(
     refused = signed(service, "agent", Action="DescribeStackResource", **values)
     assert refused.status_int in (400, 403)
     assert "CREATE_COMPLETE" not in refused.text
+
+
+def listed_events(service: LocalService, access: str = "access", **values: str) -> Any:
+    answer = signed(service, access, Action="DescribeStackEvents", ContentType="JSON", **values)
+    assert answer.status_int == 200, answer.text
+    return answer.json["DescribeStackEventsResponse"]["DescribeStackEventsResult"]["StackEvents"]
+
+
+def test_events_of_the_whole_project_are_described(service: LocalService, stack: str) -> None:
+    """Clients of AWS always name a stack."""
+    text = json.dumps(TEMPLATE)
+    signed(service, method="POST", Action="CreateStack", StackName="t", TemplateBody=text)
+    events = listed_events(service)
+    assert {each["StackName"] for each in events} == {"s", "t"}
+    assert [each for each in events if each["StackName"] == "s"] == listed_events(
+        service, StackName="s"
+    )
+    assert {each["StackId"] for each in events if each["StackName"] == "s"} == {stack}
+    times = [each["Timestamp"] for each in events]
+    assert times == sorted(times, reverse=True)
+    signed(service, Action="DeleteStack", StackName="t")
+    assert {each["StackName"] for each in listed_events(service)} == {"s"}
+    assert listed_events(service, "other") == []
+
+
+def test_user_of_a_stack_finds_nothing_by_physical_ids_and_no_events(
+    service: LocalService, stack: str, keystone: SignatureKeystone
+) -> None:
+    keystone.keys["agent"] = "agent-secret"
+    keystone.tokens["agent"] = f"{DOMAIN}/users/{stack.rpartition('/')[2]}/heat_stack_user"
+    for values in (
+        {"Action": "DescribeStackEvents"},
+        {"Action": "DescribeStackResources", "PhysicalResourceId": "x"},
+    ):
+        refused = signed(service, "agent", **values)
+        assert (refused.status_int, code_of(refused)) == (403, "AccessDenied")
+
+
+def test_agent_finds_its_nested_stack_by_name(
+    service: LocalService, keystone: SignatureKeystone
+) -> None:
+    """Agents are told the name of their stack alone."""
+    group = {"count": 1, "resource_def": {"type": "Test::Agent", "metadata": {"a": "told"}}}
+    body = {
+        "heat_template_version": "2018-08-31",
+        "resources": {"group": {"type": "OS::Heat::ResourceGroup", "properties": group}},
+    }
+    text = json.dumps(body)
+    answer = signed(service, method="POST", Action="CreateStack", StackName="s", TemplateBody=text)
+    assert answer.status_int == 200, answer.text
+    with service.database.read() as conn:
+        (root,) = stacks.list_page(conn, StackFilter("p"))
+        (nested,) = stacks.list_children(conn, [root.id]).values()
+        assert stacks.find_in_tree_by_name(conn, root.id, "other") is None
+        assert stacks.find_in_tree_by_name(conn, nested.id, "s") is None
+    keystone.keys["agent"] = "agent-secret"
+    keystone.tokens["agent"] = f"{DOMAIN}/users/{root.id}/heat_stack_user"
+    values = {"LogicalResourceId": "0", "StackName": nested.name}
+    answer = signed(service, "agent", Action="DescribeStackResource", **values)
+    assert answer.status_int == 200, answer.text
+    assert "told" in answer.text
 
 
 @pytest.mark.parametrize(

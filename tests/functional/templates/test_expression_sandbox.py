@@ -194,6 +194,13 @@ def test_expression_that_gets_no_processor_time_is_ended(sandbox: ExpressionSand
     assert sandbox.run(call("1 + 1")).value == 2
 
 
+def test_expression_is_not_started_when_the_time_of_its_request_has_passed(
+    sandbox: ExpressionSandbox,
+) -> None:
+    with pytest.raises(EvaluationUnavailable, match="not ended in time"):
+        sandbox.run(call("1 + 1", max_wall_seconds=-0.9))
+
+
 def test_failure_that_took_long_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     sandbox = ExpressionSandbox(SandboxSettings(max_children=1))
     evaluated: list[YaqlCall] = []

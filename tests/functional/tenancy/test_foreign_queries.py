@@ -21,8 +21,9 @@ FIELDS = [
     (route, field) for route in ROUTES for field in sorted(QUERIES.get(route.query_schema, ()))
 ]
 # The name among a tenant's objects, or the value itself.
-NAME_OF_MARKER = {"stacks": "stack_id", "events": "event_id", "software_configs": "config_id",
-                  "drift": "resource_id", "quarantine": "quarantined_id"}  # fmt: skip
+NAME_OF_MARKER = {"stacks": "stack_id", "events": "event_id", "stack_events": "event_id",
+                  "software_configs": "config_id", "drift": "resource_id",
+                  "quarantine": "quarantined_id"}  # fmt: skip
 NAME_OF_FIELD = {"owner_id": "stack_id", "parent": "stack_id", "server_id": "server_id",
                  "physical_resource_id": "server_id"}  # fmt: skip
 VALUES = {"tenant": "q", "username": "user-q", "stack_owner": "user-q",

@@ -86,8 +86,9 @@ def proxied(deploy: Deploy, rabbit_url: str) -> Iterator[Proxied]:
         yield make
 
 
-@pytest.mark.parametrize("concurrency", ["eventlet", "threading"])
-@pytest.mark.parametrize("database", ["mariadb", "postgresql"])
+@pytest.mark.parametrize(
+    ("database", "concurrency"), [("mariadb", "eventlet"), ("postgresql", "threading")]
+)
 def test_nothing_is_lost_doubled_or_orphaned(
     database: str,
     concurrency: str,

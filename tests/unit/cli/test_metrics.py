@@ -28,12 +28,17 @@ from heat_convergence.cli.metrics.exposition import (
     create_registry,
     open_metrics_socket,
 )
-from heat_convergence.cli.metrics.process_files import FOLDER_VARIABLE, metrics_folder
+from heat_convergence.cli.metrics.process_files import (
+    FOLDER_VARIABLE,
+    MIN_FREE_BYTES,
+    metrics_folder,
+)
 from heat_convergence.common import metrics
 from heat_convergence.convergence.model.job import JobState, Verb
 from heat_convergence.db.connection.database import Database, database_from_url
 from heat_convergence.db.store import SqlStore
 from heat_convergence.db.tables import metadata
+from heat_convergence.testing.daemon_processes import free_port
 from heat_convergence.testing.sample_rows import START_TIME, resource_row, stack_row
 
 MONITORING = Path(__file__).parents[3] / "deploy" / "monitoring"
@@ -100,6 +105,28 @@ def test_port_in_use_is_named_and_the_daemon_goes_on(
         in logged
     )
     assert logged.count("\n") == 1
+
+
+def test_full_file_system_is_named_and_has_no_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("RUNTIME_DIRECTORY", str(tmp_path))
+    monkeypatch.setenv(FOLDER_VARIABLE, "of an outer process")
+    usage = SimpleNamespace(free=MIN_FREE_BYTES - 1)
+    monkeypatch.setattr("shutil.disk_usage", lambda _path: usage)
+    options()  # sets up the log
+    with metrics_folder():
+        assert FOLDER_VARIABLE not in os.environ
+        assert list(tmp_path.iterdir()) == []
+        listener = open_metrics_socket("127.0.0.1", free_port())
+    assert listener is not None
+    listener.close()
+    logged = "".join(capfd.readouterr())
+    assert logged.count("\n") == 1
+    assert "metrics not added up" in logged
+    usage.free = MIN_FREE_BYTES
+    with metrics_folder():
+        assert len(list(tmp_path.iterdir())) == 1
 
 
 def test_port_zero_opens_nothing() -> None:

@@ -130,6 +130,17 @@ class TestStackRequests:
         assert self.id_within(requests, "one") == "req-2"
         assert request_contexts.current_request() is None
 
+    def test_nothing_but_the_ids_of_the_request_is_kept(self) -> None:
+        requests = StackRequests()
+        RequestContext(request_id="req-1", auth_token="a-token", project_id="p", roles=["admin"])
+        requests.remember("one")
+        RequestContext(request_id="req-2")
+        with requests.resumed("one"):
+            context = request_contexts.get_current()
+        assert context is not None
+        assert (context.request_id, context.project_id) == ("req-1", "p")
+        assert (context.auth_token, context.roles) == (None, [])
+
     def test_unknown_stack_changes_nothing(self) -> None:
         assert self.id_within(StackRequests(), "one") is None
         RequestContext(request_id="req-other")

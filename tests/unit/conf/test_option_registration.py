@@ -12,7 +12,8 @@ from oslo_config import cfg, generator
 from heat_convergence.api.services import ApiOptions
 from heat_convergence.cli.components import settings
 from heat_convergence.cli.config import package_version
-from heat_convergence.conf import opts
+from heat_convergence.conf import notification_listener, opts
+from heat_convergence.rpc import messages
 
 SAMPLE = Path(__file__).parents[3] / "etc" / "heat-convergence.conf.sample"
 
@@ -107,3 +108,9 @@ def test_invalid_value_is_rejected(
 ) -> None:
     with pytest.raises(ValueError, match=r"(?i)should be|must be"):
         conf.set_override(name, value, group=group)
+
+
+def test_notifications_have_a_queue_of_their_own() -> None:
+    """A pool with the name of a topic is the topic's queue, where both use one virtual host."""
+    (pool,) = [each for each in notification_listener.OPTS if each.name == "pool"]
+    assert pool.default not in {messages.ENGINE_TOPIC, messages.OBSERVER_TOPIC}

@@ -24,7 +24,6 @@ from heat_convergence.api.requests.list_queries import ResourceListQuery, parse_
 from heat_convergence.api.requests.params import QueryParams
 from heat_convergence.api.services import ApiServices
 from heat_convergence.api.views import resources as view
-from heat_convergence.api.views import software as software_view
 from heat_convergence.api.views.definitions import format_definition
 from heat_convergence.api.views.progress import format_waiting
 from heat_convergence.common import errors
@@ -36,6 +35,7 @@ from heat_convergence.db.reads.resources import ResourceRow
 from heat_convergence.db.repositories.incarnations import SqlIncarnationRepository
 from heat_convergence.db.statements import contents
 from heat_convergence.resources.protocol.resource_context import RowInputs, dependency_context
+from heat_convergence.resources.protocol.software_config_store import format_config
 from heat_convergence.resources.reference_scope import (
     Sender,
     list_server_configs,
@@ -49,7 +49,11 @@ from heat_convergence.stacks.reads.resource_attributes import (
     input_from_row,
     live_read_limit,
 )
-from heat_convergence.stacks.reads.waiting import WaitingResource, explain_resource
+from heat_convergence.stacks.reads.waiting import (
+    WaitingReader,
+    WaitingResource,
+    without_worker,
+)
 from heat_convergence.template.evaluation.evaluation import resolve_value
 from heat_convergence.template.evaluation.references import referenced_resources
 from heat_convergence.template.evaluation.resource_definition import (
@@ -103,7 +107,7 @@ class ResourcesController(Controller):
             )
             users = resources.list_requiring(conn, stack.id, row.name)
             nested = stacks.list_children(conn, [stack.id]).get((stack.id, row.name))
-            waiting = self._explain(conn, stack, row)
+            waiting = self._explain(conn, request, stack, row)
             nested_attributes: Mapping[str, Json] = {}
             if extra and nested is not None and row.readable:
                 nested_attributes = read_nested_attributes(conn, self.services, row, nested, extra)
@@ -131,12 +135,16 @@ class ResourcesController(Controller):
         }
         return json_response({"resource": shown | details})
 
-    def _explain(self, conn: Any, stack: Stack, row: ResourceRow) -> WaitingResource | None:
-        """Return what an unfinished resource waits for."""
-        services = self.services
-        return explain_resource(
-            conn, stack, row.id, services.clock(), services.settings.retry_limit
-        )
+    def _explain(
+        self, conn: Any, request: ApiRequest, stack: Stack, row: ResourceRow
+    ) -> WaitingResource | None:
+        """Return what an unfinished resource waits for; its worker for administrators alone."""
+        now, retry_limit = self.services.clock(), self.services.settings.retry_limit
+        reader = WaitingReader(conn, stack.project_id, now, retry_limit)
+        explained = reader.explain_resource(stack, row.id)
+        if explained is None or request.caller.is_cloud_admin:
+            return explained
+        return without_worker(explained)
 
     def metadata(
         self, request: ApiRequest, stack_name: str, stack_id: str, resource_name: str
@@ -191,7 +199,7 @@ class ResourcesController(Controller):
             return []
         with self.database.read() as conn:
             found = list_server_configs(conn, Sender(stack.project_id), row.physical_id)
-        return [software_view.format_config(config) for config in found]
+        return [format_config(config) for config in found]
 
     def _read(
         self, request: ApiRequest, name: str, stack_id: str, query: ResourceListQuery

@@ -46,6 +46,7 @@ class SnapshotsController(Controller):
         """Take a snapshot."""
         name = parse_snapshot_name(request.require_json_object())
         stack = self._stack(request, stack_name, stack_id)
+        self.services.lifecycle.before_operation(stack, Action.SNAPSHOT)
         renew_delegation(self.services, request, stack)
         max_snapshots = quotas.max_snapshots(self.options, unlimited=request.caller.is_cloud_admin)
         started, snapshot = run_in_transaction(
@@ -102,6 +103,7 @@ class SnapshotsController(Controller):
         """Restore a snapshot."""
         stack = self._stack(request, stack_name, stack_id)
         prepared = self._prepare(request, stack, snapshot_id)
+        self.services.lifecycle.before_operation(stack, Action.RESTORE)
         renew_delegation(self.services, request, stack)
         started = run_in_transaction(
             self.services, lambda tx: self._restore(tx, stack, snapshot_id, prepared)

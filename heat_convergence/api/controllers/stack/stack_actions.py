@@ -53,6 +53,8 @@ class StackActionsController(Controller):
             stack = get_undeleted_stack(conn, request, stack_name, stack_id)
         if name == "repair":
             return json_response(self._repair(request, stack, parse_repair(body[name])))
+        if name in _VERBS:
+            self.services.lifecycle.before_operation(stack, _VERBS[name])
         renew_delegation(self.services, request, stack)
         if name in _VERBS:
             self._verb(stack, _VERBS[name])

@@ -70,11 +70,10 @@ def _of_stack_user(conn: Any, request: ApiRequest, key: str) -> Stack | None:
     tree_id = request.caller.stack_user_tree_id
     if tree_id is None:
         return None
-    candidates = (stacks.get(conn, key), stacks.get(conn, tree_id))
-    for stack in candidates:
-        if stack is not None and stack.tree_id == tree_id and key in (stack.id, stack.name):
-            return stack
-    return None
+    stack = stacks.get(conn, key)
+    if stack is not None and stack.tree_id == tree_id:
+        return stack
+    return stacks.find_in_tree_by_name(conn, tree_id, key)
 
 
 def _found(request: ApiRequest, url: str) -> webob.Response:

@@ -73,6 +73,7 @@ class StackWritesController(Controller):
         prepared = self._builder.prepare_new(
             source, stack, self._enforcer.type_forbidden_for(request)
         )
+        self.services.lifecycle.before_operation(stack, stack.action)
         with delegation_for_new_stack(self.services, request, stack):
             started = run_in_transaction(
                 self.services,
@@ -105,6 +106,7 @@ class StackWritesController(Controller):
         quarantines = query.boolean("quarantine", default=self.options.quarantine_on_delete)
         with self.database.read() as conn:
             stack = get_undeleted_stack(conn, request, stack_name, stack_id)
+        self.services.lifecycle.before_operation(stack, Action.DELETE)
         renew_delegation_if_possible(self.services, request, stack)
         context = self.traversal_context()
         started = run_in_transaction(
@@ -130,6 +132,7 @@ class StackWritesController(Controller):
             self._enforcer.type_forbidden_for(request),
             replaced_goal,
         )
+        self.services.lifecycle.before_operation(stack, Action.UPDATE)
         renew_delegation(self.services, request, stack)
         update = StackUpdate(
             stack.id,

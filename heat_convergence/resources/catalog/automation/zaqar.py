@@ -16,11 +16,10 @@ from heat_convergence.resources.openstack.zaqar.subscriptions import (
     QueueSubscription,
     SignedQueueURL,
 )
+from heat_convergence.resources.transports.message_queues import CLIENT_ID
 
-# Zaqar requires the id of a client, by which it tells consumers of messages apart.
-_CLIENT_ID = "8f1d6f0e-6f5c-5a3e-9a52-6c1b1f0d7e2a"
 _rest_resource = partial(
-    make_rest_resource, "Zaqar", "message", headers=(("Client-ID", _CLIENT_ID),), name_query=None
+    make_rest_resource, "Zaqar", "message", headers=(("Client-ID", CLIENT_ID),), name_query=None
 )
 
 REST_RESOURCES = by_entity(

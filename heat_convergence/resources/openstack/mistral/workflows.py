@@ -175,6 +175,9 @@ class Workflow(DeclarativeType, SignalResponder):
         return super().attribute(context, name)
 
 
+_WORKFLOW_KEYS = ("workflow_id", "workflow_name")  # of a trigger, one of which is sent
+
+
 class CronTrigger(DeclarativeType):
     """A trigger that executes a workflow at times; it disappears after the last one."""
 
@@ -198,12 +201,43 @@ class CronTrigger(DeclarativeType):
             arguments["workflow_input"] = json.dumps(workflow["input"], sort_keys=True)
         return arguments
 
+    def find(self, context: ResourceContext) -> str | None:
+        """Return the name of the trigger that a lost create made.
+
+        Triggers have no field for a mark. Their names are unique in a project: one of the name
+        that the template chooses is the resource's own if it executes the same workflow with the
+        same input at the same times.
+        """
+        name = context.properties.get("name")
+        if not name:
+            return super().find(context)
+        try:
+            body = self.client(context).get(str(name))
+        except ResourceGone:
+            return None
+        arguments = self.create_arguments(context)
+        workflow_keys = [key for key in _WORKFLOW_KEYS if key in arguments]
+        is_own = (
+            (arguments.get("pattern") or None) == (body.get("pattern") or None)
+            and all(arguments[key] == body.get(key) for key in workflow_keys)
+            and _workflow_input(arguments) == _workflow_input(body)
+        )
+        return self.extract_id(body) if is_own else None
+
     def check(self, context: ResourceContext) -> VerbResult | None:
         """Observe the trigger; a missing one has come to its end."""
         result = self.observe(context)
         if result.observed is ObservedState.ABSENT:
             return VerbResult(ObservedState.READY, context.physical_id)
         return result
+
+
+def _workflow_input(trigger: Mapping[str, Json]) -> Json:
+    """Return the input of a trigger's workflow, which is a text of JSON."""
+    try:
+        return json.loads(trigger.get("workflow_input") or "{}")
+    except ValueError:
+        return None
 
 
 def _shown(body: Mapping[str, Json]) -> dict[str, Json]:

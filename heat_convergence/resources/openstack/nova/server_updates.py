@@ -59,9 +59,9 @@ class UpdatableServer(SnapshottableServer):
             actions[0]()
         if len(actions) > 1:
             raise Conflict("the server changes its properties one after the other")
+        if server_agents.has_software_agent(after):
+            data = server_agents.update_agent(replace(context, data=data), after)
         context = replace(context, properties=after, data=data)
-        if server_agents.SOFTWARE_CONFIG_TRANSPORT in changed:
-            context = server_agents.with_agent_user(context)
         result = self.to_result(context, client.get(physical_id))
         return replace(result, data=context.data or None)
 

@@ -70,7 +70,7 @@ class Server(UpdatableServer):
         """Create the agent user, the managed ports and the server."""
         client, properties = self.extended_client(context), context.properties
         self.release_predecessor_ports(context, properties)
-        context = server_agents.with_agent_user(context)
+        context = server_agents.with_agent(context)
         arguments = self.create_arguments(context)
         body: dict[str, Json] = {"server": arguments}
         hints = build_scheduler_hints(context)
@@ -82,7 +82,7 @@ class Server(UpdatableServer):
 
     def resume_create(self, context: ResourceContext) -> VerbResult:
         """Observe the server, with the credentials that its agent was created with."""
-        context = server_agents.with_agent_user(context)
+        context = server_agents.with_agent(context)
         return replace(super().resume_create(context), data=context.data or None)
 
     def create_subresources(self, resource: PhysicalResource) -> bool:
@@ -183,7 +183,7 @@ class Server(UpdatableServer):
 
         An adopted server's ports carry another ownership mark, so they are found by the server.
         """
-        server_agents.delete_agent_user(context)
+        server_agents.delete_agent(context)
         port_ids = context.data.get(MANAGED_PORTS)
         if (
             port_ids is None
@@ -258,7 +258,7 @@ class Server(UpdatableServer):
         """Return the server's id; before a delete, clean up what precedes its creation."""
         found = super().find(context)
         if found is None and context.action is Action.DELETE:
-            server_agents.delete_agent_user(context)  # the agent is created before the server
+            server_agents.delete_agent(context)  # the agent is created before the server
         if (
             found is None
             and context.action is Action.DELETE
@@ -325,10 +325,8 @@ class Server(UpdatableServer):
         )
 
     def validate(self, properties: Mapping[str, Json], timeout_s: float | None) -> None:
-        """Check the devices, the networks and the agent's transport."""
+        """Check the devices and the networks."""
         server_arguments.validate_properties(properties)
-        if server_agents.has_software_agent(properties):
-            server_agents.validate_transport(properties)
 
     def validate_property_names(self, names: frozenset[str]) -> None:
         """Require one source to boot from."""

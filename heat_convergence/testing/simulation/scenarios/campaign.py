@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 
+from heat_convergence.testing.simulation.drift.drift_runs import run_drift_seed
 from heat_convergence.testing.simulation.scenarios.scenario_generator import (
     flat_scenario,
     nested_request_scenario,
@@ -23,6 +24,7 @@ from heat_convergence.testing.simulation.scenarios.scenario_generator import (
 from heat_convergence.testing.simulation.scenarios.scenario_language import format_scenario
 from heat_convergence.testing.simulation.scenarios.scenario_runner import (
     SimulationResult,
+    open_store,
     run_scenario,
 )
 from heat_convergence.testing.simulation.scenarios.shrinker import shrink_scenario
@@ -35,6 +37,9 @@ SCENARIO_GENERATORS = {
     "below": nested_request_scenario,
     "quarantine": quarantine_scenario,
 }
+DRIFT = "drift"
+FAMILIES = (*sorted(SCENARIO_GENERATORS), DRIFT)
+"""Families of generated histories; those of drift are no scenarios and cannot be shrunk."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +51,7 @@ class CampaignOptions:
             of a simulated second.
         store: ``memory`` or ``sqlite``.
         shrink_runs: the highest number of runs to shrink a history.
-        scenario_family: a key of ``SCENARIO_GENERATORS``.
+        scenario_family: one of ``FAMILIES``.
     """
 
     steps: int = 400
@@ -61,7 +66,7 @@ class SeedResult:
 
     Attributes:
         violation: the violated rule, if any.
-        scenario_text: the shrunk scenario that violates it, else "".
+        scenario_text: the shrunk scenario that violates it, for drift the history; else "".
         occurrences: the number of faults and their consequences, by name.
     """
 
@@ -95,6 +100,8 @@ class CampaignSummary:
 
 def run_seed(seed: int, options: CampaignOptions) -> SeedResult:
     """Run the history of a seed, and shrink it if it violates a rule."""
+    if options.scenario_family == DRIFT:
+        return _run_drift(seed, options)
     scenario = SCENARIO_GENERATORS[options.scenario_family](
         seed, steps=options.steps, store=options.store
     )
@@ -111,6 +118,20 @@ def run_seed(seed: int, options: CampaignOptions) -> SeedResult:
         result.step_count,
         result.simulated_s,
         _count_occurrences(result),
+    )
+
+
+def _run_drift(seed: int, options: CampaignOptions) -> SeedResult:
+    with open_store(options.store) as store:
+        run = run_drift_seed(seed, store)
+    log = "".join(f"{line}\n" for line in run.log)
+    return SeedResult(
+        seed,
+        None if run.violation is None else str(run.violation),
+        "" if run.violation is None else f"# Found by: {replay_command(seed, options)}\n{log}",
+        run.event_count,
+        run.simulated_s,
+        run.occurrences,
     )
 
 

@@ -84,6 +84,33 @@ def test_trigger_that_has_come_to_its_end_passes_the_check() -> None:
     assert result.observed is ObservedState.READY
 
 
+@pytest.mark.parametrize("named", [{}, {"name": "nightly"}])
+def test_trigger_of_a_lost_create_is_found(named: dict[str, str]) -> None:
+    cloud = EmulatedCloud()
+    workflow = {"name": "hc-existing", "input": {"b": 1, "a": 2}}
+    properties = {"pattern": "* * * * *", "workflow": workflow, **named}
+    context = cloud.context(TRIGGER, properties)
+    assert TYPES[TRIGGER].find(context) is None
+    made = TYPES[TRIGGER].create(context)
+    assert TYPES[TRIGGER].find(context) == made.physical_id
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"pattern": "1 * * * *"},
+        {"workflow": {"name": "hc-existing", "input": {"a": 1}}},
+        {"workflow": {"name": "another"}},
+    ],
+)
+def test_trigger_of_somebody_else_is_not_adopted(other: dict[str, Any]) -> None:
+    cloud = EmulatedCloud()
+    cloud.emulation.add("mistral.workflow", name="another", tags=[])
+    properties = {"name": "t", "pattern": "* * * * *", "workflow": {"name": "hc-existing"}}
+    TYPES[TRIGGER].create(cloud.context(TRIGGER, {**properties, **other}))
+    assert TYPES[TRIGGER].find(cloud.context(TRIGGER, properties)) is None
+
+
 def test_workflow_of_somebody_else_is_not_adopted() -> None:
     context = EmulatedCloud().context(
         WORKFLOW, {"name": "hc-existing", "type": "direct", "tasks": [ECHO]}

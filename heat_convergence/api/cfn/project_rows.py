@@ -1,0 +1,64 @@
+"""Reads of one project that the Orchestration API has no request for.
+
+Called by actions after their policy has been checked. Decides nothing; reads nothing of another
+project than that of the caller.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from heat_convergence.api.cfn.cfn_errors import CfnError
+from heat_convergence.api.views import events as view
+from heat_convergence.common import errors
+from heat_convergence.convergence.model.stack import Stack
+from heat_convergence.db.connection.database import Database
+from heat_convergence.db.reads import events, resources, stacks
+from heat_convergence.db.reads.events import EventQuery
+from heat_convergence.db.reads.stacks import StackFilter
+
+Json = Any
+MAX_EVENTS = 10_000  # of a project, the newest ones
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectRows:
+    """Reads of stacks, resources and events by project."""
+
+    database: Database
+    hidden_tags: tuple[str, ...] = ()
+
+    def find_owner(self, project_id: str, physical_id: str) -> Stack:
+        """Return the stack with the resource of a physical id.
+
+        Raises:
+            EntityNotFound: There is none.
+            CfnError: There are several.
+        """
+        with self.database.read() as conn:
+            rows = resources.list_by_physical_id(conn, project_id, physical_id)
+            ids = sorted({row.stack_id for row in rows})
+            if len(ids) > 1:
+                message = (
+                    f"Multiple resources were found with the physical ID ({physical_id[:80]})."
+                )
+                raise CfnError("InvalidParameterValue", message)
+            found = stacks.get(conn, ids[0]) if ids else None
+        if found is None:
+            raise errors.EntityNotFound("Resource", physical_id[:80])
+        return found
+
+    def list_events(
+        self, project_id: str, base_url: str
+    ) -> list[tuple[Stack, Mapping[str, Json]]]:
+        """Return the newest events of the project's live root stacks, each with its stack."""
+        shown = StackFilter(project_id, not_tags_any=self.hidden_tags)
+        with self.database.read() as conn:
+            known = {each.id: each for each in stacks.list_page(conn, shown)}
+            found = events.list_page(conn, known.keys(), EventQuery(limit=MAX_EVENTS))
+        return [
+            (known[each.stack_id], view.format_event(each, known[each.stack_id], base_url))
+            for each in found
+        ]
