@@ -8,14 +8,13 @@ from typing import Any
 
 from heat_convergence.clients.rest_client import RequestLimiter, SdkCloudClient
 from heat_convergence.convergence.model.action import Action
-from heat_convergence.resources.catalog.resource_types import load_resource_types
-from heat_convergence.resources.driver.declarative import DeclarativeType
 from heat_convergence.resources.protocol.verb_values import ResourceContext
 from heat_convergence.testing.openstack.emulation import PROJECT_ID
 from heat_convergence.testing.openstack.http_adapter import connect, create_emulation
+from tests.catalog_types import DECLARATIVE_TYPES
 from tests.unit.resources.conftest import make_context
 
-TYPES = {each.name: each for each in load_resource_types() if isinstance(each, DeclarativeType)}
+TYPES = DECLARATIVE_TYPES
 
 
 class EmulatedCloud:

@@ -89,9 +89,9 @@ def _dense_template(at: int) -> str:
 @pytest.mark.parametrize(
     "texts",
     [
-        [_template(*[f"type{at}.{each}" for each in range(500)]) for at in range(5)],
+        [_template(*[f"type{at}.{each}" for each in range(500)]) for at in range(2)],
         [_template(f"type{at}") for at in range(100)],
-        [_dense_template(at) for at in range(5)],
+        [_dense_template(at) for at in range(2)],
     ],
     ids=["large", "small", "empty maps"],
 )

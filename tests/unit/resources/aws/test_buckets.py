@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from heat_convergence.resources.aws.buckets import Bucket
-from heat_convergence.resources.registry import ResourceTypeRegistry
+from tests.installed_types import REGISTRY
 
-BUCKET = ResourceTypeRegistry.load().get("AWS::S3::Bucket")
+BUCKET = REGISTRY.get("AWS::S3::Bucket")
 
 
 def translate(**properties: Any) -> dict[str, Any]:

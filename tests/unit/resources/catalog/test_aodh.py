@@ -13,18 +13,13 @@ import pytest
 from heat_convergence.clients.rest_client import RequestLimiter, SdkCloudClient
 from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.model.job import ObservedState
-from heat_convergence.resources.catalog.resource_types import load_resource_types
-from heat_convergence.resources.driver.declarative import DeclarativeType
 from heat_convergence.resources.protocol.verb_values import ResourceContext, VerbResult
 from heat_convergence.testing.openstack.emulation import PROJECT_ID
 from heat_convergence.testing.openstack.http_adapter import connect, create_emulation
+from tests.catalog_types import types_of_service
 from tests.unit.resources.conftest import make_context
 
-TYPES = {
-    each.name.removeprefix("OS::Aodh::"): each
-    for each in load_resource_types()
-    if isinstance(each, DeclarativeType)
-}
+TYPES = types_of_service("Aodh")
 RULE = {"operator": "or", "rules": [{"a": 1}, {"b": 2}]}
 HOOK = "http://hook.invalid/"
 

@@ -12,18 +12,13 @@ from heat_convergence.common.errors import Invalid
 from heat_convergence.common.failures import ResourceFailure
 from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.model.job import ObservedState
-from heat_convergence.resources.catalog.resource_types import load_resource_types
-from heat_convergence.resources.driver.declarative import DeclarativeType
 from heat_convergence.resources.driver.resource_client import RestResourceClient
 from heat_convergence.testing.openstack.emulation import PROJECT_ID, Emulation
 from heat_convergence.testing.openstack.http_adapter import connect, create_emulation
+from tests.catalog_types import types_of_service
 from tests.unit.resources.conftest import make_context
 
-TYPES = {
-    each.name.removeprefix("OS::Barbican::"): each
-    for each in load_resource_types()
-    if isinstance(each, DeclarativeType)
-}
+TYPES = types_of_service("Barbican")
 KEY = {"type": "key", "algorithm": "aes", "bit_length": 256}
 PAIR = {"type": "asymmetric", "algorithm": "rsa", "bit_length": 2048, "pass_phrase": "hidden"}
 BYTES = {"payload_content_type": "application/octet-stream", "payload_content_encoding": "base64"}
@@ -124,8 +119,11 @@ def test_list_of_several_pages_is_read_by_offsets(
     emulation: Emulation, cloud: SdkCloudClient
 ) -> None:
     client = RestResourceClient(cloud, TYPES["Order"].spec.rest_resource)
-    for _ in range(205):
-        client.create({"type": "key", "meta": {"algorithm": "aes", "bit_length": 256}})
+    client.create({"type": "key", "meta": {"algorithm": "aes", "bit_length": 256}})
+    orders = emulation.collection("barbican.order")
+    (body,) = orders.bodies()
+    for number in range(204):
+        orders.add({**body, "order_ref": f"{body['order_ref']}{number}"})
     assert len({body["order_ref"] for body in client.list()}) == 205
     assert emulation.count_requests("GET", "key_manager /orders") == 3
 

@@ -12,9 +12,8 @@ from typing import Any
 
 import pytest
 
-from heat_convergence.resources.catalog.resource_types import load_resource_types
-from heat_convergence.resources.driver.declarative import DeclarativeType
 from heat_convergence.resources.protocol.type_schema import PropertySchema
+from tests.catalog_types import CATALOG, DECLARATIVE_TYPES
 from tests.unit.resources.builtin.test_builtin_conformance import (
     attribute_as_fact,
     property_as_fact,
@@ -22,11 +21,7 @@ from tests.unit.resources.builtin.test_builtin_conformance import (
 
 Json = Any
 HEAT = json.loads((Path(__file__).parents[1] / "data" / "catalog_types.json").read_text())
-TYPES = {
-    resource_type.name: resource_type
-    for resource_type in load_resource_types()
-    if isinstance(resource_type, DeclarativeType)
-}
+TYPES = DECLARATIVE_TYPES
 
 
 def heat_type(name: str) -> dict[str, Json]:
@@ -90,7 +85,7 @@ def test_specs_refer_to_properties_and_attributes_of_the_schema(name: str) -> No
 def test_hidden_types_are_known_and_accept_any_property() -> None:
     hidden = {
         resource_type.name: resource_type
-        for resource_type in load_resource_types()
+        for resource_type in CATALOG
         if resource_type.name not in TYPES
     }
     assert sorted(hidden) == HEAT["hidden_types"]

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from heat_convergence.resources.catalog.resource_types import load_resource_types
-from heat_convergence.resources.driver.declarative import DeclarativeType
+from tests.catalog_types import DECLARATIVE_TYPES
 from tests.conformance import catalog_table
 
 DOCS = Path(__file__).parents[4] / "docs" / "reference" / "catalogue.rst"
-TYPES = {
-    resource_type.name: resource_type
-    for resource_type in load_resource_types()
-    if isinstance(resource_type, DeclarativeType)
-}
+TYPES = DECLARATIVE_TYPES
 
 
 def test_documentation_holds_the_current_table() -> None:

@@ -4,15 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from heat_convergence.resources.catalog.resource_types import load_resource_types
-from heat_convergence.resources.driver.declarative import DeclarativeType
+from tests.catalog_types import DECLARATIVE_TYPES
 from tests.conformance.cases.all_cases import CASES
 
-TYPES = {
-    resource_type.name: resource_type
-    for resource_type in load_resource_types()
-    if isinstance(resource_type, DeclarativeType)
-}
+TYPES = DECLARATIVE_TYPES
 # Properties that no service changes although Heat's schema says so, by type and property.
 NOT_UPDATABLE = {
     ("OS::Octavia::AvailabilityZone", "name"): "Octavia identifies it by its name",

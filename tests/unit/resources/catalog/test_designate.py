@@ -9,12 +9,12 @@ import pytest
 
 from heat_convergence.common.errors import StackValidationFailed
 from heat_convergence.convergence.model.job import ObservedState
-from heat_convergence.resources.catalog.resource_types import load_resource_types
 from heat_convergence.resources.driver.declarative import DeclarativeType
 from heat_convergence.resources.protocol.verb_values import VerbResult
+from tests.catalog_types import DECLARATIVE_TYPES
 from tests.unit.resources.conftest import make_context
 
-TYPES = {each.name: each for each in load_resource_types() if isinstance(each, DeclarativeType)}
+TYPES = DECLARATIVE_TYPES
 
 
 @pytest.fixture

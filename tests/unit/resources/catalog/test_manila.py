@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from heat_convergence.common.errors import StackValidationFailed
-from heat_convergence.resources.catalog.resource_types import load_resource_types
+from tests.catalog_types import CATALOG
 
-TYPES: dict[str, Any] = {each.name: each for each in load_resource_types()}
+TYPES: dict[str, Any] = {each.name: each for each in CATALOG}
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from heat_convergence.common.errors import NotSupported
-from heat_convergence.resources.catalog.resource_types import load_resource_types
 from heat_convergence.resources.registry import ResourceTypeRegistry
+from tests.catalog_types import CATALOG
 
-REGISTRY = ResourceTypeRegistry(load_resource_types())
+REGISTRY = ResourceTypeRegistry(CATALOG)
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ def test_refusal_names_the_successor(name: str, successor: str) -> None:
 
 
 def test_successors_exist() -> None:
-    for each in load_resource_types():
+    for each in CATALOG:
         message = each.schema.support_status.message or ""
         if message.startswith("Use "):
             assert message.split()[1] in REGISTRY

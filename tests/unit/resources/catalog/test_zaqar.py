@@ -12,18 +12,13 @@ from heat_convergence.clients.rest_client import RequestLimiter, SdkCloudClient
 from heat_convergence.common.errors import StackValidationFailed
 from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.model.job import ObservedState
-from heat_convergence.resources.catalog.resource_types import load_resource_types
-from heat_convergence.resources.driver.declarative import DeclarativeType
 from heat_convergence.resources.driver.resource_client import RestResourceClient
 from heat_convergence.testing.openstack.emulation import PROJECT_ID, Emulation
 from heat_convergence.testing.openstack.http_adapter import connect, create_emulation
+from tests.catalog_types import types_of_service
 from tests.unit.resources.conftest import make_context
 
-TYPES = {
-    each.name.removeprefix("OS::Zaqar::"): each
-    for each in load_resource_types()
-    if isinstance(each, DeclarativeType)
-}
+TYPES = types_of_service("Zaqar")
 NAME = "hc-queue"
 
 
