@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from importlib.metadata import entry_points
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
 from keystoneauth1 import loading
@@ -69,9 +70,15 @@ def _files(conf: cfg.ConfigOpts) -> list[Path]:
     return [Path(name) for name in conf.config_file or ()] + inside
 
 
+@cache
+def _option_sources() -> tuple[EntryPoint, ...]:
+    """Return what installed packages declare; reading it takes longer than the options."""
+    return tuple(entry_points(group="oslo.config.opts"))
+
+
 def _known_names() -> OptionNames:
     names: OptionNames = {}
-    for entry_point in entry_points(group="oslo.config.opts"):
+    for entry_point in _option_sources():
         module = OPTION_SOURCES.get(entry_point.name, "")
         if module is None or module in sys.modules:
             for group, options in entry_point.load()():
