@@ -10,7 +10,7 @@ from typing import Any
 Json = Any
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _HEX = re.compile(r"(?<![0-9a-zA-Z])[0-9a-f]{32}(?![0-9a-zA-Z])")
-_MEMBER_NAME = re.compile(r"(?=[a-z]*[0-9])[a-z0-9]{12}")  # of a scaling group
+_MEMBER_NAME = re.compile(r"[a-z0-9]{12}")  # of a scaling group, unless the story has it
 _PORT_HOST = re.compile(r"\bhost(-\d+){4}\b")
 _HOST_ID = re.compile(r"\b[0-9a-f]{56}\b")
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)?")
@@ -36,10 +36,18 @@ class Normaliser:
 
     The n-th physical id of a resource is ``<id of NAME n>``, so that a replacement shows.
     NAME has the stack before it for a resource of a nested stack.
+
+    Args:
+        texts: texts of the side and the words for them.
+        root_name: the name of the story's stack.
+        story_text: the story, whose own names are not random.
     """
 
-    def __init__(self, texts: Mapping[str, str], root_name: str = "") -> None:
+    def __init__(
+        self, texts: Mapping[str, str], root_name: str = "", story_text: str = ""
+    ) -> None:
         self._root_name = root_name
+        self._story_text = story_text
         self._texts = dict(texts)
         self._counts: dict[str, int] = {}
 
@@ -74,7 +82,9 @@ class Normaliser:
 
     def _learn_member(self, name: str) -> None:
         """Number the members of scaling groups, whose names are random."""
-        if _MEMBER_NAME.fullmatch(name) and name not in self._texts:
+        if name in self._texts or name in self._story_text:
+            return
+        if _MEMBER_NAME.fullmatch(name):
             self._counts["member"] = self._counts.get("member", 0) + 1
             self._texts[name] = f"<member {self._counts['member']}>"
 

@@ -43,7 +43,7 @@ class Playback:
             str(side.session.get_user_id()): "<user>",
             side.catalog_root(): "<root>", f"{side.catalog_root()}/{side.project_id}": "<api>",
             side.region: "<region>",
-        }, self._name)  # fmt: skip
+        }, self._name, str(story))  # fmt: skip
 
     def play(self, step: StoryStep) -> Json:
         """Run a step and return its normalised record."""

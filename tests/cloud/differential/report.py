@@ -70,9 +70,15 @@ def _player(step: StoryStep) -> Callable[[Playback], Json]:
 
 
 def run_stories(
-    stories: Sequence[Story], pairs: Sequence[tuple[ServiceSide, ServiceSide]]
+    stories: Sequence[Story],
+    pairs: Sequence[tuple[ServiceSide, ServiceSide]],
+    on_result: Callable[[StoryResult], None] | None = None,
 ) -> list[StoryResult]:
-    """Run stories, as many at a time as there are pairs of sides."""
+    """Run stories, as many at a time as there are pairs of sides.
+
+    Args:
+        on_result: called with the result of each story as soon as it has run.
+    """
     waiting = list(reversed(stories))
     results: list[StoryResult] = []
     lock = threading.Lock()
@@ -86,6 +92,8 @@ def run_stories(
             result = _guarded(story, pair)
             with lock:
                 results.append(result)
+                if on_result is not None:
+                    on_result(result)
                 print(f"{len(results)} of {len(stories)}: {story.name}", file=sys.stderr)
 
     with ThreadPoolExecutor(len(pairs)) as pool:

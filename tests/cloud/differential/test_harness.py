@@ -17,6 +17,8 @@ from tests.cloud.differential.comparison import (
 )
 from tests.cloud.differential.generation import generate_stories
 from tests.cloud.differential.normalisation import Normaliser
+from tests.cloud.differential.report import StoryResult
+from tests.cloud.differential.result_file import ResultFile
 from tests.cloud.differential.story import load_stories, parse_step
 from tests.cloud.differential.test_differential import GENERATED, SEED
 
@@ -66,6 +68,13 @@ def test_ids_of_nested_resources_are_numbered_for_each_stack() -> None:
     ]
 
 
+def test_members_of_groups_are_numbered_with_and_without_digits_in_their_names() -> None:
+    normaliser = Normaliser({}, "s", "a story with a resource twelveletter")
+    names = ("abcdefghij23", "abcdefghijkl", "twelveletter")
+    normaliser.learn_views({"events": {f"@s-g-zyxwvutsrq23 {name}": [] for name in names}})
+    assert normaliser.apply(list(names)) == ["<member 1>", "<member 2>", "twelveletter"]
+
+
 def test_maps_and_sets_have_one_order() -> None:
     first = {"snapshots": [{"name": "b"}, {"name": "a"}], "text": '{"b": 1, "a": 2}'}
     second = {"snapshots": [{"name": "a"}, {"name": "b"}], "text": '{"a": 2, "b": 1}'}
@@ -93,6 +102,16 @@ def test_an_accepted_difference_needs_all_its_patterns() -> None:
     longer = Difference("1 create/message", "No.", "No. Line 3.")
     other = Difference("1 create/message", "No.", "Nay.")
     assert unaccepted("s", [longer, other], [rule]) == [other]
+
+
+def test_a_run_is_continued_where_it_ended(tmp_path: Path) -> None:
+    first, second, third = generate_stories(1, 3)
+    file = ResultFile(tmp_path / "results")
+    assert file.read([first]) == []
+    done = StoryResult(first, 3, [Difference("1 create/code", 201, ABSENT)])
+    file.append(done)
+    file.append(StoryResult(second, 0, [], "TimeoutError: the service"))
+    assert file.read([first, second, third]) == [done]
 
 
 def test_every_accepted_difference_is_documented() -> None:
