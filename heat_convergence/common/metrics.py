@@ -76,6 +76,10 @@ REPAIR_ENDS = Counter(
     "Ends of repairs that the service has started by itself, by their outcome.",
     ("outcome",),
 )
+SUSPENDED_REPAIRS = Counter(
+    "heat_convergence_suspended_repairs",
+    "Resources whose repairs the service has suspended because none has lasted.",
+)
 MASS_LOSSES = Counter(
     "heat_convergence_mass_losses",
     "Mass losses by change: suspected or over.",

@@ -63,8 +63,9 @@ class DriftRepairs:
     ) -> None:
         repairs = self._services.store.repairs
         grant = partial(repairs.grant, project_id, candidates, self._limits, now)
-        granted = retry_transaction(grant, wait=self._services.wait)
-        by_stack = sorted(granted, key=lambda each: each.key)
+        decision = retry_transaction(grant, wait=self._services.wait)
+        self._reports.report_suspended(decision.suspended)
+        by_stack = sorted(decision.granted, key=lambda each: each.key)
         for stack_id, some in groupby(by_stack, key=lambda each: each.stack_id):
             self._boundary.run(stack_id, partial(self._repair, list(some), now))
 

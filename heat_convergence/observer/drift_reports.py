@@ -15,6 +15,7 @@ from heat_convergence.convergence.drift.announcements import (
     announce_observation,
     announce_repair,
     announce_repair_end,
+    announce_suspended_repairs,
 )
 from heat_convergence.convergence.drift.observation import (
     MassLossBreaker,
@@ -22,7 +23,7 @@ from heat_convergence.convergence.drift.observation import (
     WatchedResource,
     WatchGroup,
 )
-from heat_convergence.convergence.drift.repair_budget import RepairCandidate
+from heat_convergence.convergence.drift.repair_budget import RepairCandidate, ResourceRepair
 from heat_convergence.convergence.drift.repair_end import RepairEnd
 
 LOG = logging.getLogger(__name__)
@@ -85,6 +86,20 @@ class DriftReports:
                 },
             )
         self._announce([announce_repair(granted)])
+
+    def report_suspended(self, suspended: Sequence[ResourceRepair]) -> None:
+        """Report that no other repair of resources of one project starts, by stack and name."""
+        for each in suspended:
+            metrics.SUSPENDED_REPAIRS.inc()
+            LOG.warning(
+                "repairs suspended: stack=%(stack)s resource=%(resource)s reason=%(reason)s",
+                {
+                    "stack": each.stack_id,
+                    "resource": each.resource_name,
+                    "reason": each.reason,
+                },
+            )
+        self._announce(announce_suspended_repairs(suspended))
 
     def report_ends(self, ends: Sequence[RepairEnd]) -> None:
         """Report the ends of repairs of one project, by stack and name."""

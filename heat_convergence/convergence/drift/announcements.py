@@ -18,7 +18,11 @@ from heat_convergence.convergence.drift.observation import (
     ResourceObservation,
     WatchedResource,
 )
-from heat_convergence.convergence.drift.repair_budget import RepairCandidate, RepairOutcome
+from heat_convergence.convergence.drift.repair_budget import (
+    RepairCandidate,
+    RepairOutcome,
+    ResourceRepair,
+)
 from heat_convergence.convergence.drift.repair_end import RepairEnd
 
 Json = Any
@@ -123,6 +127,32 @@ def _announce_end(ends: Sequence[RepairEnd]) -> Announcement:
         ],
     }
     return Announcement("repair.error" if has_failed else "repair.end", body)
+
+
+def announce_suspended_repairs(suspended: Sequence[ResourceRepair]) -> list[Announcement]:
+    """Return the announcements that repairs are suspended, one for each stack.
+
+    Args:
+        suspended: The rows of one project, by stack.
+    """
+    by_stack = groupby(suspended, key=lambda each: each.stack_id)
+    return [_announce_suspension(list(rows)) for _stack, rows in by_stack]
+
+
+def _announce_suspension(rows: Sequence[ResourceRepair]) -> Announcement:
+    body = {
+        "tenant_id": rows[0].project_id,
+        "stack_identity": rows[0].stack_id,
+        "resources": [
+            {
+                "resource_name": each.resource_name,
+                "tries": each.tries,
+                "repair_reason": each.reason,
+            }
+            for each in rows
+        ],
+    }
+    return Announcement("repair.suspended", body)
 
 
 def announce_breaker(breaker: MassLossBreaker, *, is_open: bool) -> Announcement:

@@ -156,6 +156,12 @@ class RepairDecision:
     granted: tuple[RepairCandidate, ...]
     changed: tuple[ResourceRepair, ...]
 
+    @property
+    def suspended(self) -> tuple[ResourceRepair, ...]:
+        """The rows whose repairs are suspended from now on, by stack and name."""
+        found = [row for row in self.changed if row.status is RepairStatus.SUSPENDED]
+        return tuple(sorted(found, key=lambda row: row.key))
+
 
 def decide_repairs(
     candidates: Iterable[RepairCandidate],

@@ -11,6 +11,7 @@ from typing import Protocol
 
 from heat_convergence.convergence.drift.repair_budget import (
     RepairCandidate,
+    RepairDecision,
     RepairLimits,
     ResourceRepair,
 )
@@ -40,11 +41,11 @@ class RepairRepository(Protocol):
         candidates: Sequence[RepairCandidate],
         limits: RepairLimits,
         now: datetime,
-    ) -> tuple[RepairCandidate, ...]:
+    ) -> RepairDecision:
         """Grant repairs of a project within its budget, one caller at a time.
 
         Returns:
-            The candidates whose repair starts; they count as tries.
+            The candidates whose repair starts, which count as tries, and the stored rows.
         """
 
     def undo(

@@ -12,6 +12,7 @@ import sqlalchemy as sa
 
 from heat_convergence.convergence.drift.repair_budget import (
     RepairCandidate,
+    RepairDecision,
     RepairLimits,
     ResourceRepair,
     decide_repairs,
@@ -62,14 +63,14 @@ class SqlRepairRepository(RepairRepository):
         candidates: Sequence[RepairCandidate],
         limits: RepairLimits,
         now: datetime,
-    ) -> tuple[RepairCandidate, ...]:
+    ) -> RepairDecision:
         """Grant repairs of a project within its budget, one caller at a time."""
         with self._database.write() as connection:
             quota_locks.lock_quotas(connection, project_id)
             known = repair_rows.list_by(connection, t.c.project_id == project_id)
             decision = decide_repairs(candidates, known, limits, now)
             repair_rows.replace_rows(connection, decision.changed)
-        return decision.granted
+        return decision
 
     def undo(
         self, candidates: Sequence[RepairCandidate], limits: RepairLimits, now: datetime

@@ -157,8 +157,9 @@ def test_repairs_are_granted_within_limits(drifted):
     repairs, limits = drifted.store.repairs, RepairLimits(per_stack=1, tries=1)
     lost = candidate("b", DriftStatus.DELETED)
     others = [lost, candidate("c", DriftStatus.ERROR)]
-    granted = repairs.grant("project-1", [candidate(), *others], limits, time_at(30))
-    assert set(granted) == {candidate(), lost}
+    decision = repairs.grant("project-1", [candidate(), *others], limits, time_at(30))
+    assert set(decision.granted) == {candidate(), lost}
+    assert decision.suspended == ()
     found = {row.resource_name: row for row in repairs.list_repairs(["stack-2"])}
     assert [found[name].tries for name in "abc"] == [1, 1, 0]
     assert found["b"].destructive_at == (time_at(30),)
@@ -176,8 +177,9 @@ def test_repairs_are_granted_within_limits(drifted):
 def test_suspended_repairs_go_on_when_they_are_resumed(drifted):
     repairs = drifted.store.repairs
     for now in (30, 300):
-        repairs.grant("project-1", [candidate()], LIMITS, time_at(now))
+        decision = repairs.grant("project-1", [candidate()], LIMITS, time_at(now))
         end(drifted, 299)
+    assert decision.suspended == tuple(repairs.list_repairs(["stack-2"]))
     assert [row.status for row in repairs.list_repairs(["stack-2"])] == [RepairStatus.SUSPENDED]
     assert names(drifted, 9000) == []
     assert repairs.resume("project-2", ["stack-2"], time_at(300)) == 0
@@ -233,7 +235,8 @@ def test_deferred_repair_is_decided_again_when_its_window_changes(drifted, chang
     drifted.stack(stack_row("stack-9", status=Status.COMPLETE))
     change_stack(drifted, owner_id="stack-9", root_id="stack-9")
     limits = RepairLimits(window=NIGHT)
-    assert drifted.store.repairs.grant("project-1", [candidate()], limits, time_at(30)) == ()
+    decision = drifted.store.repairs.grant("project-1", [candidate()], limits, time_at(30))
+    assert decision.granted == ()
     assert names(drifted, 31) == []
     drifted.store.watch.change_control(changed, paused=False)
     assert names(drifted, 31) == []

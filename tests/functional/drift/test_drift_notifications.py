@@ -8,6 +8,8 @@ import oslo_messaging
 import pytest
 from prometheus_client import REGISTRY
 
+from heat_convergence.convergence.drift.repair_budget import RepairLimits
+from heat_convergence.convergence.drift.settings import DriftSettings
 from heat_convergence.rpc.notifications import DriftNotifier
 from tests.functional.drift.drift_cases import ours, watch
 from tests.functional.openstack_types.emulated_service import (
@@ -133,6 +135,30 @@ def test_failed_repair_is_announced(announcing, emulated_cloud, notifier):
     assert shown["repair_outcome"] == "FAILED"
     assert shown["repair_reason"].startswith("Resource UPDATE failed")
     assert shown["ended_at"] is not None
+
+
+def test_suspended_repairs_are_announced_once(announcing, emulated_cloud, notifier):
+    environment = {"resource_registry": {"resources": {"port": {"drift": "repair"}}}}
+    announcing.use_settings(drift=DriftSettings(repairs=RepairLimits(tries=1, backoff_s=1.0)))
+    announcing.engine, announcing.observer = announcing.build_daemons()
+    path = create_stack(announcing, template(port=port(name="one")), environment=environment)
+    watch(announcing)
+    before = count("suspended_repairs")
+    for _ in range(4):
+        key = physical_id(announcing, path, "port")
+        ours(emulated_cloud, "neutron.port", key)["name"] = "other"
+        watch(announcing)
+        announcing.run_until_idle()
+    payloads = [body for event, body in notifier.sent if event == "orchestration.repair.suspended"]
+    reason = "1 repairs have not lasted; the last difference was MODIFIED"
+    assert payloads == [
+        {
+            "tenant_id": "p",
+            "stack_identity": path.rsplit("/", 1)[1],
+            "resources": [{"resource_name": "port", "tries": 1, "repair_reason": reason}],
+        }
+    ]
+    assert count("suspended_repairs") == before + 1
 
 
 def test_mass_loss_and_its_end_are_announced(announcing, emulated_cloud, notifier):

@@ -13,6 +13,7 @@ from heat_convergence.convergence.drift.observation import (
 from heat_convergence.convergence.drift.policy import is_repaired
 from heat_convergence.convergence.drift.repair_budget import (
     RepairCandidate,
+    RepairDecision,
     RepairLimits,
     ResourceRepair,
     decide_repairs,
@@ -137,14 +138,14 @@ class MemoryRepairRepository(RepairRepository):
         candidates: Sequence[RepairCandidate],
         limits: RepairLimits,
         now: datetime,
-    ) -> tuple[RepairCandidate, ...]:
+    ) -> RepairDecision:
         """Grant repairs of a project within its budget, one caller at a time."""
         with self._session.transaction():
             rows = self._session.tables.drift_repairs.values()
             known = [row for row in rows if row.project_id == project_id]
             decision = decide_repairs(candidates, known, limits, now)
             self._store(decision.changed)
-        return decision.granted
+        return decision
 
     def undo(
         self, candidates: Sequence[RepairCandidate], limits: RepairLimits, now: datetime
