@@ -320,6 +320,26 @@ def show_and_repair_drift(
     run("stack", "delete", "--yes", "--wait", name)
 
 
+def control_repairs(run: OpenStackShell, files: TemplateDirectory, name: str) -> None:
+    """The drift policy of a stack that has had no repairs, and refusals for mass losses."""
+    run("stack", "create", "--wait", "-t", files.template, name)
+    change = ("stack", "drift", "policy", "set", name)
+    window = ("--repair-window", "0 2 * * mon-fri", "--window-timezone", "Europe/Berlin")
+    changed = run.json(*change, "--policy", "repair", "--pause", *window)
+    assert (changed["policy"], changed["paused"]) == ("repair", True)
+    run.json(*change, "--resume", "--no-policy")
+    shown = run.json("stack", "drift", "policy", "show", name)
+    assert (shown["policy"], shown["paused"]) == (None, False)
+    assert shown["repair_window"]["timezone"] == "Europe/Berlin"
+    assert "cron expression" in run(*change, "--repair-window", "sometimes", status=1)
+    assert "Nothing to set" in run(*change, status=1)
+    assert run.json("stack", "drift", "repair", "list", name) == []
+    run("stack", "drift", "repair", "resume", name)
+    assert "absent" not in {row["ID"] for row in run.json("stack", "drift", "breaker", "list")}
+    assert "Mass loss not found" in run("stack", "drift", "breaker", "confirm", "absent", status=1)
+    run("stack", "delete", "--yes", "--wait", name)
+
+
 def plan_and_execute(run: OpenStackShell, files: TemplateDirectory, name: str) -> None:
     """A plan of each action: made, listed, shown, executed, refused and deleted."""
     created = run.json("stack", "plan", "create", "--action", "create", "-t", files.template, name)
@@ -352,7 +372,7 @@ def list_quarantine(run: OpenStackShell) -> None:
 def conversation_names() -> Iterator[str]:
     """Yield the names of all conversations."""
     yield from ("life", "snapshots", "handover", "hooks", "cancelled")
-    yield from ("service", "software", "configs", "drift", "plans", "quarantine")
+    yield from ("service", "software", "configs", "drift", "repairs", "plans", "quarantine")
 
 
 def run_conversation(
@@ -371,6 +391,7 @@ def run_conversation(
         "configs": lambda: software_configs(run, files),
         "quarantine": lambda: list_quarantine(run),
         "plans": lambda: plan_and_execute(run, files, name),
+        "repairs": lambda: control_repairs(run, files, name),
         "drift": lambda: show_and_repair_drift(run, files, name, settled),
     }
     steps[which]()

@@ -10,7 +10,10 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from heat_convergence.cli.openstack_commands.orchestration import OrchestrationLister
+from heat_convergence.cli.openstack_commands.orchestration import (
+    OrchestrationLister,
+    select_columns,
+)
 
 Json = Any
 Table = tuple[Sequence[str], Iterator[Sequence[Json]]]
@@ -122,7 +125,7 @@ def _rows(entries: Iterator[Json], columns: Sequence[str]) -> Iterator[Sequence[
     """Yield the values of the columns for each entry."""
     for entry in entries:
         shown = {**entry, "properties": _format_properties(entry["properties"])}
-        yield [shown[column.lower().replace(" ", "_")] for column in columns]
+        yield select_columns(shown, columns)
 
 
 def _format_properties(properties: Sequence[Json]) -> str:

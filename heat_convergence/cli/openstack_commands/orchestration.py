@@ -6,6 +6,8 @@ client sends the requests.
 
 from __future__ import annotations
 
+import argparse
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -34,6 +36,10 @@ class OrchestrationCommand(command.Command):
         """Return the body of the response to a POST request."""
         return self.client.http_client.post(path, data=body).json()
 
+    def put_json(self, path: str, body: Json) -> Json:
+        """Return the body of the response to a PUT request."""
+        return self.client.http_client.put(path, data=body).json()
+
     def find_stack(self, name_or_id: str) -> str:
         """Return the path of a stack.
 
@@ -49,3 +55,18 @@ class OrchestrationCommand(command.Command):
 
 class OrchestrationLister(OrchestrationCommand, command.Lister):
     """A command that prints a list that the orchestration service returns."""
+
+
+class StackCommand(OrchestrationCommand):
+    """A command whose first argument is a stack."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser of the options."""
+        parser: argparse.ArgumentParser = super().get_parser(prog_name)
+        parser.add_argument("stack", metavar="<stack>", help="Stack (name or ID)")
+        return parser
+
+
+def select_columns(entry: Json, columns: Sequence[str]) -> list[Json]:
+    """Return the values of an entry for columns, whose titles are its keys as words."""
+    return [entry[column.lower().replace(" ", "_")] for column in columns]

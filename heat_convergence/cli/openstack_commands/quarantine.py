@@ -17,6 +17,7 @@ from osc_lib.exceptions import CommandError
 from heat_convergence.cli.openstack_commands.orchestration import (
     OrchestrationCommand,
     OrchestrationLister,
+    select_columns,
 )
 
 Json = Any
@@ -41,8 +42,7 @@ class ListStackQuarantine(OrchestrationLister):
         self, parsed_args: argparse.Namespace
     ) -> tuple[Sequence[str], Iterator[Sequence[Json]]]:
         """Return the columns and rows."""
-        keys = [column.lower().replace(" ", "_") for column in _COLUMNS]
-        return _COLUMNS, ([entry[key] for key in keys] for entry in self._entries())
+        return _COLUMNS, (select_columns(each, _COLUMNS) for each in self._entries())
 
     def _entries(self) -> Iterator[Json]:
         marker = None

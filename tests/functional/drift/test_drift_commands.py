@@ -6,6 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from heatclient.exc import HTTPNotFound
 
 from heat_convergence.cli.openstack_commands import drift as commands
 from tests.functional.drift.drift_cases import ours, watch
@@ -36,10 +37,18 @@ class InProcessClient:
     def post(self, path: str, data: Json) -> Any:
         return self._send("POST", path, data)
 
+    def put(self, path: str, data: Json) -> Any:
+        return self._send("PUT", path, data)
+
+    def delete(self, path: str) -> Any:
+        return self._send("DELETE", path)
+
     def _send(self, method: str, path: str, body: Json = None) -> Any:
         self.requests.append(f"{method} {path}")
         answer = self._service.send(method, path, body)
-        assert answer.status_int == 200, answer.text
+        if answer.status_int == 404:
+            raise HTTPNotFound(answer.text)
+        assert answer.status_int in (200, 204), answer.text
         return SimpleNamespace(json=lambda: answer.json)
 
     def _get_stack(self, name: str) -> Any:
