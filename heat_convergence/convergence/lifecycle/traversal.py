@@ -114,6 +114,8 @@ def create_stack(
     Raises:
         StackExists: a living root stack of the project has the name.
     """
+    if stack.action is Action.ADOPT:  # only a CREATE leaves this time null, as in Heat
+        stack = replace(stack, updated_at=context.now)
     stack = _in_progress(stack, context)
     tx.stacks.insert(stack)
     _store_goal(tx, goal, desired_resources)

@@ -101,6 +101,18 @@ def test_abandon_and_adopt_keep_all_resources(
     assert fake_server.calls[1:] == [("update", "server-0"), ("delete", "server-0")]
 
 
+def test_an_adopted_stack_has_the_time_of_its_adoption_as_its_last_change(
+    service: LocalService,
+) -> None:
+    path = create_stack(service)
+    assert get_body(service, path)["updated_time"] is None
+    path = adopt_stack(service, service.send("DELETE", f"{path}/abandon").json)
+    stack = get_body(service, path)
+    assert stack["updated_time"] == stack["creation_time"] is not None
+    (listed,) = service.send("GET", "/stacks").json["stacks"]
+    assert listed["updated_time"] == stack["updated_time"]
+
+
 def test_unchanged_update_after_adopt_changes_nothing(
     service: LocalService, fake_server: FakeServer
 ) -> None:
