@@ -30,6 +30,7 @@ from heat_convergence.db.statements.readable_rows import replace_unreadable
 from heat_convergence.db.statements.resource_rows import COLUMNS, from_rows
 from heat_convergence.db.statements.stack_rows import NO_TIME
 from heat_convergence.db.tables import resource as t
+from heat_convergence.db.tables import stack as stack_table
 
 _NARROW = (
     t.c.id,
@@ -112,7 +113,7 @@ def list_by_stacks(
     """
     columns = (*_NARROW, *_WIDE) if detailed else _NARROW
     query = sa.select(*columns).select_from(RESOURCES_WITH_DRIFT)
-    query = query.where(t.c.stack_id.in_(stack_ids))
+    query = query.where(t.c.stack_id.in_(stack_ids), _is_shown())
     query = query.order_by(t.c.stack_id, t.c.name, _desired_first(), t.c.id.desc())
     rows: list[Row[Any]] = []
     last = None
@@ -141,7 +142,7 @@ def get_by_name(conn: Connection, stack_id: str, name: str) -> ResourceRow | Non
     query = (
         sa.select(*_NARROW, *_WIDE)
         .select_from(RESOURCES_WITH_DRIFT)
-        .where(t.c.stack_id == stack_id, t.c.name == name)
+        .where(t.c.stack_id == stack_id, t.c.name == name, _is_shown())
         .order_by(_desired_first(), t.c.id.desc())
         .limit(1)
     )
@@ -207,6 +208,22 @@ def list_requiring(conn: Connection, stack_id: str, name: str) -> list[str]:
     )
     rows = [row for row in conn.execute(query) if isinstance(row.requires, tuple)]
     return sorted(row.name for row in rows if name in row.requires)
+
+
+def _is_shown() -> sa.ColumnElement[bool]:
+    """Return a condition without what an update or rollback has deleted already.
+
+    The rows of these stay until their traversal is complete.
+    """
+    deletes = sa.select(stack_table.c.id).where(
+        stack_table.c.id == t.c.stack_id, stack_table.c.action == Action.DELETE
+    )
+    return sa.or_(
+        t.c.desired == DesiredState.PRESENT,
+        t.c.action != Action.DELETE,
+        t.c.status != Status.COMPLETE,
+        deletes.exists(),
+    )
 
 
 def _desired_first() -> sa.ColumnElement[int]:

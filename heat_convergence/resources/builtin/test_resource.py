@@ -27,6 +27,8 @@ from heat_convergence.template.parameters.constraints import CustomConstraint
 
 Json = Any
 
+# In the data of a resource whose creation has failed: Heat gives such a one no id.
+_NEVER_CREATED = "never_created"
 _MAKING = frozenset({Action.CREATE, Action.UPDATE, Action.ADOPT, Action.ROLLBACK})
 
 
@@ -139,7 +141,11 @@ class TestResource(LocalType):
         return super().observe(context)
 
     def check(self, context: ResourceContext) -> VerbResult:
-        """Observe the resource."""
+        """Observe the resource; one whose creation has failed is not there."""
+        if context.data.get(_NEVER_CREATED):
+            return VerbResult(
+                ObservedState.FAILED, reason="Resource not created", error_name="Exception"
+            )
         return self.observe(context)
 
     def needs_replace(
@@ -160,9 +166,11 @@ class TestResource(LocalType):
             if left_s:
                 return busy_result(left_s, physical_id=physical_id)
             if properties.get("fail"):
+                data = None if context.action is Action.UPDATE else {_NEVER_CREATED: True}
                 return VerbResult(
                     ObservedState.FAILED,
                     physical_id=physical_id,
+                    data=data,
                     reason=f"Test Resource failed {context.name}",
                     error_name="ValueError",
                 )

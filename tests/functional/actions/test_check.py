@@ -107,3 +107,32 @@ def test_several_failures_are_all_recorded(heat: ProjectClient, scripted: Script
         "other": "CHECK_COMPLETE",
         "after_other": "CHECK_FAILED",
     }
+
+
+def test_check_of_what_was_never_created_fails(heat: ProjectClient) -> None:
+    """Neither a failed creation nor one that was never started is complete after a check."""
+    failing = {"type": "OS::Heat::TestResource", "properties": {"fail": True}}
+    value = {"type": "OS::Heat::Value", "properties": {"value": "x"}}
+    heat.create("s", hot_template({"a": failing, "b": value}))
+    for _ in range(2):
+        heat.perform_action("s", "check")
+        assert heat.stack("s")["stack_status_reason"].startswith(
+            "Resource CHECK failed: Exception: resources.a: Resource not created"
+        )
+        assert statuses(heat, "s")["a"] == "CHECK_FAILED"
+    heat.update("s", hot_template({"a": {**failing, "properties": {}}, "b": value}))
+    heat.perform_action("s", "check")
+    assert heat.status("s") == "CHECK_COMPLETE"
+
+
+def test_check_of_what_was_never_started_fails(
+    heat: ProjectClient, scripted: ScriptedType
+) -> None:
+    scripted.fail("create", "missing", lambda: ResourceFailure("no room"))
+    heat.create("s", hot_template({"missing": resource(), "dependent": resource("missing")}))
+    assert statuses(heat, "s") == {"missing": "CREATE_FAILED", "dependent": "INIT_COMPLETE"}
+    heat.perform_action("s", "check")
+    assert statuses(heat, "s") == {"missing": "CHECK_FAILED", "dependent": "INIT_COMPLETE"}
+    assert heat.stack("s")["stack_status_reason"] == (
+        "Resource CHECK failed: Exception: resources.missing: Resource not created"
+    )

@@ -58,3 +58,13 @@ def test_create_that_was_rolled_back_is_not_repeated(heat: ProjectClient) -> Non
     heat.update("s", hot_template({"worse": FAILING}), disable_rollback=False)
     assert heat.status("s") == "ROLLBACK_COMPLETE"
     assert physical_ids(heat) == {}
+
+
+def test_a_failed_rollback_lists_nothing_that_it_has_deleted(heat: ProjectClient) -> None:
+    heat.create("s", hot_template({"good": RANDOM, "bad": FAILING}))
+    changed = {"good": RANDOM, "bad": FAILING, "new": RANDOM}
+    heat.update("s", hot_template(changed), disable_rollback=False)
+    assert heat.status("s") == "ROLLBACK_FAILED"
+    assert set(physical_ids(heat)) == {"good", "bad"}
+    answer = heat.send("GET", f"{heat.path('s')}/resources/new")
+    assert (answer.status_int, answer.json["error"]["type"]) == (404, "ResourceNotFound")
