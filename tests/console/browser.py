@@ -22,6 +22,8 @@ SCREENSHOTS = os.environ.get("HEAT_CONVERGENCE_TEST_SCREENSHOTS", "")
 TIMEOUT_MS = 20_000
 # Outside a container the sandbox needs privileges that tests do not have.
 _ARGUMENTS = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"]
+# A browser protects services on loopback from other sites by itself; others it does not.
+_ARGUMENTS.append("--disable-features=LocalNetworkAccessChecks")
 
 
 @contextmanager

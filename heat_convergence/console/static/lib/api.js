@@ -35,13 +35,17 @@ export async function request(method, path, body = undefined, signal = undefined
   return read(await send(method, path, body, signal));
 }
 
+/** A step upwards in a path, which the browser would follow to another route of the API. */
+const STEP_UP = /(^|\/)(\.|%2e){1,2}(?=[/?]|$)/i;
+
 async function send(method, path, body, signal) {
+  const whole = `${encodeURIComponent(session.project())}${path}`;
+  if (STEP_UP.test(whole)) throw new ApiError(404, "The service has no such address.");
   const headers = { Accept: "application/json" };
   if (session.token()) headers["X-Auth-Token"] = session.token();
   if (body !== undefined) headers["Content-Type"] = "application/json";
-  const url = new URL(`${encodeURIComponent(session.project())}${path}`, BASE);
   try {
-    return await fetch(url, {
+    return await fetch(new URL(whole, BASE), {
       method,
       headers,
       body: body === undefined ? undefined : JSON.stringify(body),

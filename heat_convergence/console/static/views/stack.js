@@ -59,8 +59,18 @@ export function showStack([name, id, tabName = "graph", resource = null]) {
     showState(state, stack);
     showProgress(progress, stack, found.progress);
     if (before !== stack.shown.stack_status) fill(actions, actionButtons(stack, () => poller.now()));
-    if (stack.shown.stack_status !== "DELETE_COMPLETE") await tab.update();
+    if (stack.shown.stack_status !== "DELETE_COMPLETE") await readTab();
     return statusClass(stack.shown.stack_status) === "progress";
+  }
+
+  /** Show what the tab shows; a resource that is not there may come with the next update. */
+  async function readTab() {
+    try {
+      await tab.update();
+    } catch (error) {
+      if (error.status !== 404) throw error;
+      notice.failed(error);
+    }
   }
 
   function onError(error) {
