@@ -34,6 +34,7 @@ from heat_convergence.api.controllers.root import JsonContentTypeHook, ReadRetry
 from heat_convergence.api.controllers.service.build_info import BuildInfoController
 from heat_convergence.api.controllers.service.quarantine import QuarantineController
 from heat_convergence.api.controllers.service.resource_types import ResourceTypesController
+from heat_convergence.api.controllers.service.template_lint import TemplateLintController
 from heat_convergence.api.controllers.service.templates import TemplatesController
 from heat_convergence.api.controllers.software.software_configs import SoftwareConfigsController
 from heat_convergence.api.controllers.software.software_deployments import (
@@ -180,6 +181,7 @@ def _controllers(services: ApiServices, enforcer: PolicyEnforcer) -> dict[str, A
         "stack_lookup": StackLookupController(services),
         "stack_reads": StackReadsController(services, enforcer),
         "stack_writes": StackWritesController(services, enforcer),
+        "template_lint": TemplateLintController(services, enforcer),
         "templates": TemplatesController(services),
     }
 

@@ -32,6 +32,7 @@ _TAGS = {
     "stack_lookup": "stacks",
     "stack_reads": "stacks",
     "stack_writes": "stacks",
+    "template_lint": "templates",
 }
 _WORDS = re.compile(r"\{\w+:([\w|]+)\}")
 

@@ -12,6 +12,7 @@ from heat_convergence.api import (
     openapi_plans,
     openapi_progress,
     openapi_quarantine,
+    openapi_service,
 )
 from heat_convergence.api.openapi_fields import ANY as _ANY
 from heat_convergence.api.openapi_fields import COUNT as _COUNT
@@ -66,6 +67,7 @@ QUERIES: Mapping[str, Mapping[str, Schema]] = {
     **openapi_drift.QUERIES,
     **openapi_progress.QUERIES,
     **openapi_quarantine.QUERIES,
+    **openapi_service.QUERIES,
     **openapi_plans.QUERIES,
     "stack_events": {**_EVENT_QUERY, "wait": _COUNT},
     "events": _EVENT_QUERY,
@@ -150,6 +152,7 @@ BODIES: Mapping[str, Schema] = {
         {**_DEPLOYMENT_FIELDS, "config_id": _MAYBE, "output_values": _MAYBE_MAP}
     ),
     "template": _object(_TEMPLATE_FIELDS),
+    **openapi_service.BODIES,
     "create": _object(
         {**_STACK_FIELDS, "adopt_stack_data": {"type": ["object", "string", "null"]}},
         stack_name=_TEXT,
@@ -322,6 +325,7 @@ RESPONSES: Mapping[str, Schema] = {
     **openapi_drift.RESPONSES,
     **openapi_progress.RESPONSES,
     **openapi_quarantine.RESPONSES,
+    **openapi_service.RESPONSES,
     **openapi_plans.RESPONSES,
     "update_preview": _object(
         {"plan": _RAW_LIST},

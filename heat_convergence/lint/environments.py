@@ -36,8 +36,15 @@ class EnvironmentFiles:
     texts: Mapping[Path, str] = field(default_factory=dict)
     parameters: Mapping[str, Json] = field(default_factory=dict)
 
-    def load(self, files: ReferencedFiles, template: Template) -> Environment:
+    def load(
+        self, files: ReferencedFiles, template: Template, base: Environment | None = None
+    ) -> Environment:
         """Return the environment of a template; read the templates that it names.
+
+        Args:
+            files: Gets the templates that the environment names.
+            template: The template whose parameters have values in it.
+            base: The operator's environment, beneath the files.
 
         Raises:
             Error: One of the files is invalid.
@@ -47,7 +54,7 @@ class EnvironmentFiles:
             for path, text in self.texts.items()
         }
         schemas = template.parameter_schemas(template.new_diagnostics())
-        merged = merge_environment_files(resolved, list(resolved), schemas)
+        merged = merge_environment_files(resolved, list(resolved), schemas, base=base)
         return Environment(
             parameters={**merged.parameters, **self.parameters},
             parameter_defaults=merged.parameter_defaults,
@@ -55,9 +62,10 @@ class EnvironmentFiles:
         )
 
 
-def check_environment(document: Document, folder: Path) -> Iterator[Advice]:
+def check_environment(
+    document: Document, folder: Path, files: ReferencedFiles
+) -> Iterator[Advice]:
     """Yield the mistakes of an environment and of the files that it names."""
-    files = ReferencedFiles()
     try:
         Environment.parse(_resolve(document.text or "", folder, files))
     except Error as error:

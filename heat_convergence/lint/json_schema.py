@@ -6,9 +6,10 @@ call of a function instead, and types that are not installed may have any proper
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
+from heat_convergence.resources.protocol.resource_type import ResourceType
 from heat_convergence.resources.protocol.type_schema import (
     PropertySchema,
     PropertyType,
@@ -16,7 +17,6 @@ from heat_convergence.resources.protocol.type_schema import (
     SupportStatus,
     TypeSchema,
 )
-from heat_convergence.resources.registry import ResourceTypeRegistry
 from heat_convergence.template.environment.environment import ENVIRONMENT_SECTIONS
 from heat_convergence.template.parameters.constraints import AllowedValues
 from heat_convergence.template.parsing.template_versions import (
@@ -43,8 +43,8 @@ _LISTS = frozenset({"encrypted_param_names", "event_sinks"})
 _OUTDATED = frozenset({SupportLevel.DEPRECATED, SupportLevel.HIDDEN, SupportLevel.UNSUPPORTED})
 
 
-def template_schema(registry: ResourceTypeRegistry) -> dict[str, Json]:
-    """Return the schema of templates in HOT."""
+def template_schema(types: Iterable[ResourceType]) -> dict[str, Json]:
+    """Return the schema of templates in HOT with these resource types."""
     versions = [
         version for (key, _date), version in TEMPLATE_VERSIONS_BY_NAME.items() if key == _HOT_KEY
     ]
@@ -64,7 +64,7 @@ def template_schema(registry: ResourceTypeRegistry) -> dict[str, Json]:
         "required": [_HOT_KEY],
         "properties": {**{name: {} for name in sorted(sections)}, **described},
         "additionalProperties": False,
-        "$defs": _definitions(registry, versions),
+        "$defs": _definitions(list(types), versions),
     }
 
 
@@ -83,7 +83,7 @@ def environment_schema() -> dict[str, Json]:
 
 
 def _definitions(
-    registry: ResourceTypeRegistry, versions: Iterable[TemplateVersion]
+    types: Collection[ResourceType], versions: Iterable[TemplateVersion]
 ) -> dict[str, Json]:
     listed = list(versions)
     functions = {name for version in listed for name in version.functions}
@@ -100,13 +100,13 @@ def _definitions(
             "required": [HOT_DIALECT.type],
             "properties": {HOT_DIALECT.type: {"enum": _PARAMETER_TYPES}},
         },
-        "resource": _resource(registry, keys),
-        **{each.name: _properties(each.schema) for each in registry},
+        "resource": _resource(types, keys),
+        **{each.name: _properties(each.schema) for each in types},
     }
 
 
-def _resource(registry: ResourceTypeRegistry, keys: Iterable[str]) -> dict[str, Json]:
-    names = [each.name for each in registry]
+def _resource(types: Collection[ResourceType], keys: Iterable[str]) -> dict[str, Json]:
+    names = [each.name for each in types]
     known = {"anyOf": [{"enum": names}, {"type": "string"}]}  # editors complete the first
     return {
         "type": "object",

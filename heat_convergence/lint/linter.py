@@ -1,7 +1,7 @@
 """The linter: files to findings, by the service's own validation and by advice.
 
-Called by ``heat-convergence lint``. Decides what kind of document a file is. Parameters without a
-value are unknown: what they decide counts as valid. Must not ask any service.
+Called by ``heat-convergence lint`` and by the API. Decides what kind of document a file is.
+Parameters without a value are unknown: what they decide counts as valid. Must not ask any service.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from heat_convergence.lint.advice import declarations, resources
 from heat_convergence.lint.environments import EnvironmentFiles, check_environment
 from heat_convergence.lint.finding import DisabledRules, LintFinding
 from heat_convergence.lint.linted_template import Advice, LintedTemplate, path_of
-from heat_convergence.lint.referenced_files import ReferencedFiles
+from heat_convergence.lint.referenced_files import DiskFiles, FileSource, ReferencedFiles
 from heat_convergence.resources.nested.template_cache import TemplateFiles
 from heat_convergence.stacks.goal.desired_resources import resolve_implementations
 from heat_convergence.stacks.goal.goal_builder import GoalBuilder, TemplateInputs
@@ -82,11 +82,13 @@ class Linter:
         services: What templates are evaluated with; no service of the cloud is needed.
         environment: The environment files and parameter values of the user, for every template.
         disabled: Ids of the rules that are off.
+        source: Where the files are that templates and environments name.
     """
 
     services: StackServices
     environment: EnvironmentFiles = field(default_factory=EnvironmentFiles)
     disabled: Collection[str] = ()
+    source: FileSource = field(default_factory=DiskFiles)
 
     def lint(
         self, name: str, text: str, folder: Path, *, is_requested: bool = True
@@ -101,13 +103,15 @@ class Linter:
                 folder has findings only if it is a template or an environment.
         """
         try:
-            document = LintedDocument(name, folder, load_document(text, document_type="file"))
+            loaded = load_document(text, limits=self.services.limits, document_type="file")
+            document = LintedDocument(name, folder, loaded)
         except Error as error:
             is_meant = is_requested or any(key in text for key in VERSION_KEYS)
             return self._enabled(text, [_unreadable(name, error)] if is_meant else [])
         data = document.document.data
         if is_environment(data):
-            found = document.findings(check_environment(document.document, folder))
+            files = ReferencedFiles(self.source)
+            found = document.findings(check_environment(document.document, folder, files))
         elif not is_requested and not is_template(data):
             return []
         else:
@@ -120,12 +124,12 @@ class Linter:
         return sorted(DisabledRules(text).without_disabled(on), key=lambda each: each.sort_key)
 
     def _check_template(self, linted: LintedDocument) -> Iterator[Advice]:
-        files = ReferencedFiles()
+        files = ReferencedFiles(self.source)
         try:
             template = Template.parse(
                 linted.document.text or "", limits=self.services.limits, section_error=None
             )
-            environment = self.environment.load(files, template)
+            environment = self.environment.load(files, template, self.services.global_environment)
         except Error as error:
             rule = (
                 rules.VERSION if isinstance(error, InvalidTemplateVersion) else rules.ENVIRONMENT

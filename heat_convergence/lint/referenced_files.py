@@ -1,17 +1,19 @@
-"""The files that templates and environments name, read from disk.
+"""The files that templates and environments name, read from disk or taken from a request.
 
-Names in a document are relative to its own folder. As clients do before a request, they are
-replaced by ``file://`` URLs, so that the same name in two folders means two files. Must not read
-anything over a network: what is remote counts as existing, with unknown content.
+On disk, names in a document are relative to its own folder. As clients do before a request, they
+are replaced by ``file://`` URLs, so that the same name in two folders means two files. Must not
+read anything over a network: what is remote counts as existing, with unknown content.
 """
 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
+from urllib.parse import unquote_to_bytes
 
 from heat_convergence.common.errors import Error
 from heat_convergence.template.diagnostics import SourcePath
@@ -68,16 +70,80 @@ def read_text(path: Path) -> str:
     return text
 
 
+class FileSource(Protocol):
+    """The place where the files are that documents name."""
+
+    def locate(self, name: str, folder: Path) -> str | None:
+        """Return the URL of a file that a document in the folder names; None if it is remote."""
+
+    def read(self, url: str) -> str:
+        """Return the text of a file.
+
+        Raises:
+            FileError: It cannot be read.
+        """
+
+    def folder_of(self, url: str) -> Path:
+        """Return the folder to which the names in a file are relative."""
+
+
+class DiskFiles:
+    """The files of this machine."""
+
+    def locate(self, name: str, folder: Path) -> str | None:
+        """Return the URL of a file that a document in the folder names; None if it is remote."""
+        if "://" in name and not name.startswith("file://"):
+            return None
+        return (folder / name.removeprefix("file://")).resolve().as_uri()
+
+    def read(self, url: str) -> str:
+        """Return the text of a file."""
+        return read_text(_path_of(url))
+
+    def folder_of(self, url: str) -> Path:
+        """Return the folder of a file."""
+        return _path_of(url).parent
+
+
+@dataclass(frozen=True, slots=True)
+class RequestFiles:
+    """The files of a request, which documents name as the request does.
+
+    Attributes:
+        files: The texts by name.
+    """
+
+    files: Mapping[str, str]
+
+    def locate(self, name: str, folder: Path) -> str | None:
+        """Return the name; None if it is the URL of a file that the request does not have."""
+        if name not in self.files and name.startswith(("http://", "https://")):
+            return None
+        return name
+
+    def read(self, url: str) -> str:
+        """Return the text of a file."""
+        if url not in self.files:
+            raise FileError("it is not among the files of the request")
+        return self.files[url]
+
+    def folder_of(self, url: str) -> Path:
+        """Return a folder that changes no name."""
+        return Path()
+
+
 @dataclass(slots=True)
 class ReferencedFiles:
     """The texts of all files that documents name, by URL.
 
     Attributes:
+        source: Where the files are.
         texts: URL to text; nested templates have their own references resolved.
         unreadable: The references that were not found, of the documents resolved so far.
         rewritten: The URLs of nested templates whose texts are not as in their files.
     """
 
+    source: FileSource = field(default_factory=DiskFiles)
     texts: dict[str, str] = field(default_factory=dict)
     unreadable: list[UnreadableFile] = field(default_factory=list)
     rewritten: set[str] = field(default_factory=set)
@@ -119,56 +185,51 @@ class ReferencedFiles:
 
     def _file_url(self, name: str, folder: Path, path: SourcePath) -> str:
         """Return the URL of a file whose text is used as it is."""
-        if _is_remote(name):
+        url = self.source.locate(name, folder)
+        if url is None:
             self.texts.setdefault(name, "")
             return name
-        target = _target(name, folder)
-        if target.as_uri() not in self.texts:
-            self.texts[target.as_uri()] = self._read(target, name, path) or ""
-        return target.as_uri()
+        if url not in self.texts:
+            self.texts[url] = self._read(url, name, path) or ""
+        return url
 
     def _template_url(self, name: str, folder: Path, path: SourcePath) -> str:
         """Return the URL of a nested template, or a type in place of one that is not here."""
-        if _is_remote(name):
+        url = self.source.locate(name, folder)
+        if url is None:
             return ACCEPTS_EVERYTHING
-        target = _target(name, folder)
-        url = target.as_uri()
         if url in self.texts:
             return url
-        text = self._read(target, name, path)
+        text = self._read(url, name, path)
         if text is None:
             return ACCEPTS_EVERYTHING
         self.texts[url] = text  # before its own references, one of which may be to itself
-        self._resolve_nested(url, text, target)
+        self._resolve_nested(url, text)
         return url
 
-    def _resolve_nested(self, url: str, text: str, target: Path) -> None:
+    def _resolve_nested(self, url: str, text: str) -> None:
         try:
             data = load_document(text).data
         except Error:
             return  # reported where the template is used
         known = len(self.unreadable)
-        resolved = self.resolve_template(data, target.parent)
+        resolved = self.resolve_template(data, self.source.folder_of(url))
         del self.unreadable[known:]  # reported when the nested template itself is checked
         if resolved != data:
             self.texts[url] = json.dumps(resolved)
             self.rewritten.add(url)
 
-    def _read(self, target: Path, name: str, path: SourcePath) -> str | None:
+    def _read(self, url: str, name: str, path: SourcePath) -> str | None:
         if len(self.texts) >= _MAX_FILES:
             message = f'"{name}" is not read: more than {_MAX_FILES} files are named'
             self.unreadable.append(UnreadableFile(path, message))
             return None
         try:
-            return read_text(target)
+            return self.source.read(url)
         except FileError as error:
             self.unreadable.append(UnreadableFile(path, f'"{name}" cannot be read: {error}'))
             return None
 
 
-def _is_remote(name: str) -> bool:
-    return "://" in name and not name.startswith("file://")
-
-
-def _target(name: str, folder: Path) -> Path:
-    return (folder / name.removeprefix("file://")).resolve()
+def _path_of(url: str) -> Path:
+    return Path(os.fsdecode(unquote_to_bytes(url.removeprefix("file://"))))

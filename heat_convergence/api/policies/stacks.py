@@ -117,6 +117,8 @@ _RULES = (
         path="/stacks/{stack_name}/{stack_id}/preview",
     ),
     PolicyRule("stacks:validate_template", MEMBER, method="POST", path="/validate"),
+    PolicyRule("stacks:lint_template", MEMBER, method="POST", path="/lint"),
+    PolicyRule("stacks:template_schema", READER, method="GET", path="/template_schema"),
     PolicyRule(
         "stacks:snapshot", MEMBER, method="POST", path="/stacks/{stack_name}/{stack_id}/snapshots"
     ),

@@ -15,6 +15,22 @@ TEMPLATE_AND_TYPE_ROUTES = [
         response_schema="validate",
     ),
     Route(
+        "POST",
+        "/lint",
+        "template_lint.lint",
+        "stacks:lint_template",
+        body_schema="lint",
+        response_schema="lint",
+    ),
+    Route(
+        "GET",
+        "/template_schema",
+        "template_lint.schema",
+        "stacks:template_schema",
+        query_schema="template_schema",
+        response_schema="template_schema",
+    ),
+    Route(
         "GET",
         "/resource_types",
         "resource_types.index",

@@ -55,6 +55,7 @@ def _update(names: ObjectNames) -> Json:
 
 BODIES: Mapping[str, Body] = {
     "templates.validate": lambda _names: {"template": {"heat_template_version": "2018-08-31"}},
+    "template_lint.lint": lambda _names: {"template": {"heat_template_version": "2018-08-31"}},
     "stack_writes.create": lambda _names: stack_body("p", "new"),
     "previews.create": lambda _names: stack_body("p", "new"),
     "stack_writes.update": _update,

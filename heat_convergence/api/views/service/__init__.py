@@ -1,0 +1,1 @@
+"""The service itself as clients read it: its linter and its work."""
