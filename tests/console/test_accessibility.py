@@ -34,11 +34,13 @@ STACK_VIEWS = {
     "drift": "observed",
     "outputs": "Parameters",
     "template": "heat_template_version",
+    "versions": "There is no difference",
     "update": "Update without a plan",
 }
 PROJECT_VIEWS = {
     "stacks": "1 of 1 stacks",
     "create": "Create the stack",
+    "compare": "Compare templates",
     "plans": "Plans",
     "drift": "observed",
     "quarantine": "Nothing is in quarantine",

@@ -8,6 +8,7 @@ import { showLogin } from "./views/login.js";
 import { showStacks } from "./views/stacks.js";
 import { showStack } from "./views/stack.js";
 import { showCreate } from "./views/create.js";
+import { showCompare } from "./views/compare.js";
 import { showPlan, showPlans } from "./views/plans.js";
 import { showQuarantine } from "./views/quarantine.js";
 import { showProjectDrift } from "./views/project_drift.js";
@@ -16,6 +17,7 @@ import { showService } from "./views/service.js";
 const VIEWS = {
   stacks: (parts, query) => (parts.length >= 2 ? showStack(parts, query) : showStacks(query)),
   create: () => showCreate(),
+  compare: () => showCompare(),
   plans: (parts) => (parts.length ? showPlan(parts[0]) : showPlans()),
   drift: () => showProjectDrift(),
   quarantine: () => showQuarantine(),
@@ -24,6 +26,7 @@ const VIEWS = {
 const LINKS = [
   ["stacks", "Stacks"],
   ["create", "Create"],
+  ["compare", "Compare"],
   ["plans", "Plans"],
   ["drift", "Drift"],
   ["quarantine", "Quarantine"],

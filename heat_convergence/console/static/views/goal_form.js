@@ -7,6 +7,7 @@
 
 import { post } from "../lib/api.js";
 import { button, field, fill, h } from "../lib/dom.js";
+import { templateEditor } from "./template_editor.js";
 
 const VALIDATE_AFTER_MS = 500;
 const TEMPLATE = /^[{\s]*["']?(heat_template_version|AWSTemplateFormatVersion|HeatTemplateFormatVersion)/m;
@@ -18,7 +19,8 @@ const ENVIRONMENT = /^[{\s]*["']?(resource_registry|parameter_defaults|parameter
  *     parameter without a value keeps the one that the stack has.
  */
 export function goalForm({ template = "", keepsParameters = false } = {}) {
-  const text = textArea("Template", template, () => later());
+  const editor = templateEditor(template, () => later());
+  const { text } = editor;
   const environment = textArea("Environment", "", () => later());
   const problem = h("pre.failed", { role: "alert", hidden: true });
   const parameters = h("fieldset", { hidden: true });
@@ -33,7 +35,7 @@ export function goalForm({ template = "", keepsParameters = false } = {}) {
     "div.goal",
     {},
     h("p", {}, "Type or paste a template, drop files here, or ", button("choose files", () => chooser.click()), chooser),
-    field("Template", text),
+    editor.element,
     fileList,
     parameters,
     h("details", {}, h("summary", {}, "Environment"), field("Environment", environment)),
@@ -71,6 +73,7 @@ export function goalForm({ template = "", keepsParameters = false } = {}) {
     clearTimeout(timer);
     const mine = ++turn;
     if (!text.value.trim()) return;
+    lint(mine);
     let found = {};
     let message = "";
     try {
@@ -81,6 +84,12 @@ export function goalForm({ template = "", keepsParameters = false } = {}) {
     if (mine !== turn) return;
     fail(message);
     if (!message) showParameters(found);
+  }
+
+  /** The findings are advice, so that the form does without them where there are none. */
+  async function lint(mine) {
+    const found = await post("/lint", source()).catch(() => ({ findings: [], count: 0 }));
+    if (mine === turn) editor.showFindings(found);
   }
 
   function fail(message) {
@@ -126,6 +135,9 @@ export function goalForm({ template = "", keepsParameters = false } = {}) {
       const values = [...inputs].filter(([, input]) => input.value !== "").map(([name, input]) => [name, input.value]);
       return { ...source(), parameters: Object.fromEntries(values) };
     },
+    /** The text of the template. */
+    template: () => text.value,
+    onInput: (listener) => text.addEventListener("input", listener),
     /** Show another template. */
     setTemplate(value) {
       text.value = value;

@@ -17,6 +17,7 @@ import { resourcesTab } from "./stack/resources_tab.js";
 import { templateTab } from "./stack/template_tab.js";
 import { timelineTab } from "./stack/timeline_tab.js";
 import { updateTab } from "./stack/update_tab.js";
+import { versionsTab } from "./stack/versions_tab.js";
 
 const TABS = {
   graph: ["Graph", graphTab],
@@ -26,6 +27,7 @@ const TABS = {
   drift: ["Drift", driftTab],
   outputs: ["Outputs", outputsTab],
   template: ["Template", templateTab],
+  versions: ["Versions", versionsTab],
   update: ["Update", updateTab],
 };
 

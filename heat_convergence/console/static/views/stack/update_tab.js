@@ -1,21 +1,26 @@
 /** The update of a stack: as a plan that is looked at first, or at once. */
 
 import { get, post, request } from "../../lib/api.js";
-import { button, h } from "../../lib/dom.js";
+import { button, fill, h } from "../../lib/dom.js";
 import { confirmAction } from "../../lib/dialog.js";
 import { valueText } from "../../lib/format.js";
 import { notice } from "../../lib/notice.js";
 import { address, go } from "../../lib/router.js";
+import { differenceTable } from "../difference_table.js";
 import { goalForm } from "../goal_form.js";
 
 /** Return the tab. */
 export function updateTab(stack) {
   const goal = goalForm({ keepsParameters: true });
   let filled = false;
+  let present = "";
+  const found = h("div");
+  const changes = h("details", { ontoggle: () => showChanges() }, h("summary", {}, "Difference from the present template"), found);
   const element = h(
     "section",
     {},
     goal.element,
+    changes,
     h(
       "p.actions",
       {},
@@ -25,6 +30,10 @@ export function updateTab(stack) {
       button("Plan a repair", () => plan({ action: "repair" })),
     ),
   );
+
+  function showChanges() {
+    if (changes.open) fill(found, differenceTable(present, goal.template(), "Difference from the present template"));
+  }
 
   async function plan(body) {
     goal.fail("");
@@ -54,7 +63,9 @@ export function updateTab(stack) {
     async update() {
       if (filled) return; // what the user has typed stays
       filled = true;
-      goal.setTemplate(valueText(await get(`${stack.path}/template`)));
+      present = valueText(await get(`${stack.path}/template`));
+      goal.setTemplate(present);
+      goal.onInput(showChanges);
     },
   };
 }

@@ -1,0 +1,83 @@
+"""The editor of templates: completion, findings of the linter, differences."""
+
+from __future__ import annotations
+
+from playwright.sync_api import expect
+
+from tests.console.browser import RecordedPage, take_screenshot
+from tests.console.conftest import EmulatedConsole
+from tests.functional.openstack_types.emulated_service import create_stack, port, template
+
+START = """heat_template_version: 2018-08-31
+parameters:
+  size: {type: number}
+resources:
+  net:
+    type: OS::Neutron::Net
+  port:
+"""
+
+
+def test_template_is_completed_and_checked_while_it_is_typed(
+    recorded: RecordedPage, emulated: EmulatedConsole
+) -> None:
+    page = recorded.open(f"{emulated.url}/#/p/create")
+    text = page.get_by_label("Template", exact=True)
+    text.fill(START)
+    text.press_sequentially("    ty")
+    option = page.get_by_role("option")
+    option.filter(has_text="type").click()
+    text.press_sequentially("OS::Neutron::Por")
+    expect(option.first).to_contain_text("OS::Neutron::Port")
+    take_screenshot(page, "completion")
+    text.press("ArrowDown")
+    text.press("Enter")
+    text.press_sequentially("\n    properties:\n      network: {get_resource: ")
+    text.press("Control+Space")
+    expect(option).to_have_text(["net ", "port "])
+    text.press("Enter")
+    text.press_sequentially("}\n      nam: x")
+    text.press("Escape")
+    typed = START + "    type: OS::Neutron::Port\n    properties:\n"
+    typed += "      network: {get_resource: net}\n      nam: x"
+    expect(text).to_have_value(typed)
+    findings = page.get_by_role("list", name="Findings")
+    expect(findings.get_by_role("listitem")).to_have_count(2)
+    expect(findings).to_contain_text("W201 warning")
+    expect(findings).to_contain_text('did you mean "name"')
+    findings.get_by_role("button", name="Line 11").click()
+    text.press_sequentially("      name: front")
+    expect(findings).not_to_contain_text("did you mean")
+    expect(text).to_have_value(typed.replace("nam: x", "name: front"))
+
+
+def test_templates_and_versions_are_compared(
+    recorded: RecordedPage, emulated: EmulatedConsole
+) -> None:
+    service = emulated.service
+    path = create_stack(service, template(port=port(name="old")))
+    saved = service.send("POST", f"{path}/snapshots", {"name": "before"}).json["id"]
+    changed = {"template": template(port=port(name="new"))}
+    assert service.send("PATCH", path, changed).status_int == 202
+    page = recorded.open(f"{emulated.url}/#/p{path}/versions")
+    removed, added = page.locator("tr.removed"), page.locator("tr.added")
+    expect(removed).to_contain_text('"name": "old"')
+    expect(added).to_contain_text('"name": "new"')
+    page.get_by_label("To").select_option(saved)
+    expect(page.get_by_text("There is no difference.")).to_be_visible()
+    page.goto(f"{emulated.url}/#/p{path}/versions?from=present&to={saved}")
+    expect(added).to_contain_text('"name": "old"')
+
+    page.goto(f"{emulated.url}/#/p{path}/update")
+    text = page.get_by_label("Template", exact=True)
+    expect(text).not_to_be_empty()
+    page.get_by_text("Difference from the present template").click()
+    text.fill(text.input_value().replace('"new"', '"newer"'))
+    expect(added).to_contain_text('"name": "newer"')
+
+    page.goto(f"{emulated.url}/#/p/compare")
+    page.get_by_label("First template").fill("a\nb\nc")
+    page.get_by_label("Second template").fill("a\nc\nd")
+    page.get_by_role("button", name="Compare").last.click()
+    expect(removed).to_have_count(1)
+    expect(added).to_have_count(1)
