@@ -18,6 +18,7 @@ from heat_convergence.cli.components.assembly import (
     assemble_components,
     create_stack_services,
 )
+from heat_convergence.cli.manage import heat_verify_commands
 from heat_convergence.clients.stack_users import StackUsers
 from heat_convergence.common.clock import utc_now
 from heat_convergence.common.errors import Error, Invalid
@@ -60,7 +61,9 @@ class _HeatOptions:
 
 
 def import_heat(database: Database, parsed: argparse.Namespace) -> int:
-    """Import stacks; exit code 1 if one of them was refused."""
+    """Import stacks, or compare them; exit code 1 if one was refused or is different."""
+    if parsed.verify:
+        return heat_verify_commands.verify_heat(parsed)
     options = _heat_options(parsed)
     if not options.url or not options.encryption_key:
         raise Invalid(
@@ -244,4 +247,5 @@ def add_commands(nouns: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
         action="store_true",
         help="import although an engine of Heat is alive",
     )
+    heat_verify_commands.add_options(command)
     command.set_defaults(run=import_heat)

@@ -1,0 +1,1 @@
+"""Comparison of the public views of imported stacks with those of Heat."""
