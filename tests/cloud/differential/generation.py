@@ -95,6 +95,7 @@ class _StoryMaker:
         ]  # fmt: skip
         earlier = list(template["resources"])
         resource = self._random.choice(makers)(earlier)
+        _fail_once(template, name, resource)
         if earlier and self._random.random() < 0.3:
             resource["depends_on"] = self._random.choice(earlier)
         template["resources"][name] = resource
@@ -152,6 +153,7 @@ class _StoryMaker:
                     "OS::Heat::RandomString": self._random_string,
                     "OS::Heat::TestResource": self._test_resource}[resource["type"]]  # fmt: skip
             resource["properties"] = make(earlier)["properties"]
+            _fail_once(changed, name, resource)
         return changed
 
     @staticmethod
@@ -178,3 +180,10 @@ class _StoryMaker:
         ]
         self._random.choice(mistakes)()
         return "update", {"template": bad}
+
+
+def _fail_once(template: Json, name: str, resource: Json) -> None:
+    """Leave one failing resource in a template: which of two is the first one is chance."""
+    others = [each for other, each in template["resources"].items() if other != name]
+    if any("fail" in each["properties"] for each in others):
+        resource["properties"].pop("fail", None)

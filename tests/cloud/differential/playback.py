@@ -19,7 +19,7 @@ Json = Any
 STEP_LIMIT_S = 150.0
 _START_LIMIT_S = 8.0
 # A loaded Heat stores the events of an action some time after its statuses.
-_ACTION_START_LIMIT_S = 30.0
+_ACTION_START_LIMIT_S = 90.0
 _LAST_EVENT_LIMIT_S = 20.0
 _DELETE_LIMIT_S = 30.0
 _QUIET_POLLS = 5

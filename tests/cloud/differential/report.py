@@ -45,6 +45,7 @@ def run_story(story: Story, heat: ServiceSide, ours: ServiceSide) -> StoryResult
             for number, step in enumerate(story.steps, 1):
                 records = list(pool.map(_player(step), sides))
                 count += 1
+                _require_answers(records)
                 if not _diverged(records):
                     found += compare(*records, f"{number} {step.verb}")
                     continue
@@ -57,6 +58,19 @@ def run_story(story: Story, heat: ServiceSide, ours: ServiceSide) -> StoryResult
         finally:
             list(pool.map(Playback.clean, sides))
     return StoryResult(story, count, found)
+
+
+def _require_answers(records: Sequence[Json]) -> None:
+    """Check that no service was too slow to answer, which says nothing about the other one.
+
+    Raises:
+        TimeoutError: the API of Heat has given up its engine.
+    """
+    for record in records:
+        body = record["answer"]["body"]
+        error = body.get("error") if isinstance(body, dict) else None
+        if isinstance(error, dict) and error.get("type") == "MessagingTimeout":
+            raise TimeoutError("Heat's engine did not answer its API in time")
 
 
 def _diverged(records: Sequence[Json]) -> bool:

@@ -34,6 +34,20 @@ def test_generated_stories_depend_on_their_seed_alone() -> None:
     assert generate_stories(7, 5) == generate_stories(7, 5) != generate_stories(8, 5)
 
 
+def test_generated_templates_have_one_failing_resource_at_most() -> None:
+    templates = [
+        step.argument["template"]
+        for story in generate_stories(SEED, GENERATED)
+        for step in story.steps
+        if step.argument and "template" in step.argument
+    ]
+    counts = [
+        sum("fail" in each.get("properties", {}) for each in template["resources"].values())
+        for template in templates
+    ]
+    assert max(counts) == 1
+
+
 def test_a_step_needs_a_known_verb() -> None:
     with pytest.raises(ValueError, match="one verb"):
         parse_step({"dance": None}, {}, {})

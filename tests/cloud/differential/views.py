@@ -80,10 +80,18 @@ class StackViews:
             lines.setdefault(place, []).append(_event_line(each))
             last[place] = each
         shown = {}
-        for place in sorted(last)[:_MOST_SHOWN]:
+        # Heat has no events of nested stacks without resources: they would take others' places.
+        detailed = [place for place in sorted(last) if not _is_of_nested_stack(place, self._name)]
+        for place in detailed[:_MOST_SHOWN]:
             link = _link(last[place], "self").removeprefix(self._side.url)
             shown[place] = _by_relation(_content(self._side.get(link)))
         return {"events": lines, "event links": _by_relation(last), "event": shown}
+
+
+def _is_of_nested_stack(place: str, root_name: str) -> bool:
+    """Return whether a place is that of a nested stack's own events."""
+    stack, _, name = place.removeprefix("@").partition(" ")
+    return stack == name != root_name
 
 
 def _content(answer: Answer) -> Json:
