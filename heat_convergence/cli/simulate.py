@@ -165,7 +165,8 @@ def _parser() -> argparse.ArgumentParser:
         default="flat",
         help="contents of stacks: trees have nested stacks and breakpoints;"
         " below: users also send requests about nested stacks; quarantine: deletions fail and"
-        " quarantine; drift: others change complete stacks, which are watched and repaired"
+        " quarantine; levels: resources reach their readiness levels one after the other;"
+        " drift: others change complete stacks, which are watched and repaired"
         " (--steps has no effect)",
     )
     parser.add_argument("--store", choices=("memory", "sqlite"), default="memory")

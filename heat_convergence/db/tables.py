@@ -43,6 +43,7 @@ from heat_convergence.db.column_types import (
     ReasonText,
     UtcTime,
 )
+from heat_convergence.template.environment.readiness import ReadinessLevel
 
 metadata, ID, TABLE_OPTIONS = schema.metadata, schema.ID, schema.TABLE_OPTIONS
 
@@ -308,6 +309,8 @@ resource_graph = Table(
     Column("retry_count", Integer, nullable=False, default=0, server_default="0"),
     Column("takeover_count", Integer, nullable=False, default=0, server_default="0"),
     Column("observed_ready", Boolean, nullable=False, default=False),
+    # The level that the dependent waits for; NULL: until the required resource is done.
+    Column("level", EnumText(ReadinessLevel)),
     UniqueConstraint("resource_id", "needed_by", "version"),
     Index("ix_resource_graph_needed_by", "needed_by"),
     Index("ix_resource_graph_stack_id_version", "stack_id", "version", "observed_ready"),

@@ -17,7 +17,11 @@ from heat_convergence.common.stored_values import readable_or_empty
 from heat_convergence.common.telemetry import tracing
 from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.job import ObservedState, Verb
-from heat_convergence.convergence.planning.job_steps import JobStep, MissingResourceEffect
+from heat_convergence.convergence.planning.job_steps import (
+    JobStep,
+    MissingResourceEffect,
+    is_health_demanded,
+)
 from heat_convergence.engine.jobs import Job
 from heat_convergence.engine.step_calls import LeaseCheck, LeaseLost, call_step
 from heat_convergence.resources.protocol.removal import SnapshotPending
@@ -134,6 +138,7 @@ def _perform(job: Job, lease_held: LeaseCheck) -> Outcome:
         return Outcome(job, error=job.error or ResourceFailure("the job has no type"))
     try:
         result = call_step(job, job.resource_type, job.context, lease_held)
+        result = result.as_demanded(is_health_demanded(job.row))
         went_well = result.observed in (ObservedState.READY, ObservedState.BUSY)
         return _replace_inherited_failure(
             Outcome(job, result=result, unfinished=job.has_next_step and went_well)

@@ -22,6 +22,7 @@ from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.model.job import DesiredState, JobState, ObservedState, Verb
 from heat_convergence.convergence.model.resource import InputResource, Resource
 from heat_convergence.convergence.model.stack import Stack
+from heat_convergence.convergence.planning.job_steps import is_health_demanded
 from heat_convergence.resources.protocol.call_groups import CallGroups, call_groups
 from heat_convergence.resources.protocol.resource_context import (
     VerbInputs,
@@ -277,6 +278,8 @@ def _make_observation(
     job = job_key(row)
     if look is None:
         return Observation(ObservedState.BUSY, recheck_after_s=REOBSERVE_AFTER_S, job=job)
+    level = look.reached_level
+    look = look.as_demanded(is_health_demanded(row))
     observed, reason = look.observed, redact_secrets(look.reason, row, resource_type)
     if observed is ObservedState.READY and row.desired.state is DesiredState.ABSENT:
         observed = ObservedState.BUSY  # whatever its health: it is still there
@@ -289,5 +292,6 @@ def _make_observation(
         look.attributes,
         look.data,
         look.retry_with_new_incarnation,
+        level=level,
         job=job,
     )

@@ -7,6 +7,7 @@ import pytest
 from heat_convergence.convergence.model import job_transitions
 from heat_convergence.convergence.model.graph_edge import Edge
 from heat_convergence.convergence.ports.store import Transaction
+from heat_convergence.template.environment.readiness import ReadinessLevel
 from heat_convergence.testing.sample_rows import resource_row, stack_row, time_at
 from tests.contract.conftest import refused_by_store
 
@@ -161,3 +162,31 @@ def test_takeovers_are_counted_per_resource_and_version(graph):
         assert tx.graph.count_takeovers(2, ["e"]) == {}
         assert tx.graph.get_retry_counts(1, ["a"]) == {"a": 0}
         assert tx.leases.get_unblocked("stack-1", 1, ["a", "e", "d"])[2] == {"a": 2, "e": 1}
+
+
+def test_level_lets_those_start_that_wait_for_no_more(seeder):
+    seeder.resources(*(resource_row(name) for name in "abcd"))
+    edges = [
+        Edge("a", "b", level=ReadinessLevel.EXISTS),
+        Edge("a", "c", level=ReadinessLevel.CONFIGURED),
+        Edge("a", "d"),
+        *(Edge(name, None) for name in "bcd"),
+    ]
+    with seeder.store.transaction() as tx:
+        tx.graph.add_edges("stack-1", 1, edges)
+        assert set(tx.graph.get_edges_at("stack-1", 1, ["a"])) == set(edges[:3])
+        assert not tx.readiness.mark_level(1, [], ReadinessLevel.ACTIVE)
+        assert not tx.readiness.mark_level(2, ["a"], ReadinessLevel.ACTIVE)
+        assert not tx.readiness.mark_level(1, ["b", "c", "d"], ReadinessLevel.HEALTHY)
+        assert tx.readiness.find_released(1, list("abcd")) == frozenset()
+        assert tx.readiness.mark_level(1, ["a"], ReadinessLevel.EXISTS)
+        assert unblocked(tx, 1, "bcd") == ["b"]
+        assert tx.readiness.find_released(1, list("abcd")) == {"a"}
+        assert tx.readiness.find_released(1, []) == frozenset()
+        assert not tx.readiness.mark_level(1, ["a"], ReadinessLevel.EXISTS)
+        assert tx.readiness.mark_level(1, ["a"], ReadinessLevel.HEALTHY)
+        assert unblocked(tx, 1, "bcd") == ["b", "c"]
+        assert tx.readiness.find_unready(1, ["a"]) == {"a"}
+        tx.readiness.mark_ready(1, ["a"])
+        assert unblocked(tx, 1, "bcd") == ["b", "c", "d"]
+        assert tx.readiness.find_unready(1, ["a"]) == frozenset()

@@ -36,12 +36,23 @@ def rule_6(step: Transition) -> ViolationMessages:
 
 
 def _contradicting_readiness(state: StackState) -> ViolationMessages:
-    """Check that resources are marked ready exactly when their jobs are done."""
+    """Check that resources are marked ready exactly when their jobs are done.
+
+    An edge with a level is ready then, too, and may be so before.
+    """
     ready: dict[str, bool] = {}
+    early = [edge for edge in state.edges if edge.level is not None]
     for edge in state.edges:
+        if edge.level is not None:
+            continue
         ready.setdefault(edge.resource_id, edge.observed_ready)
         if ready[edge.resource_id] != edge.observed_ready:
             yield f"resource {edge.resource_id} is both ready and not"
+    for edge in early:
+        if edge.resource_id not in ready:
+            yield f"resource {edge.resource_id} has no edge that waits until it is done"
+        elif ready[edge.resource_id] and not edge.observed_ready:
+            yield f"resource {edge.resource_id} is done and has not reached {edge.level}"
     for row in state.resources:
         done = row.job.verb is None or row.id in state.quarantined
         if row.id in ready and ready[row.id] != done:

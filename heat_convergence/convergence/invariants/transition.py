@@ -16,6 +16,7 @@ from heat_convergence.convergence.model.graph_edge import Edge
 from heat_convergence.convergence.model.json_value import Json
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.stack import Stack
+from heat_convergence.template.environment.readiness import ReadinessLevel
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,7 @@ class ActualResource:
         used_ids: ids of physical resources that its properties name.
         exists: false for one that was deleted; it stays in the account.
         changed_externally: changed or deleted by others than the service.
+        level: the readiness level that it has; None in error.
     """
 
     id: str
@@ -51,6 +53,7 @@ class ActualResource:
     ready: bool = True
     suspended: bool = False
     changed_externally: bool = False
+    level: ReadinessLevel | None = None
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.model.job import DesiredState, JobState, ObservedState
 from heat_convergence.convergence.model.json_value import Json
 from heat_convergence.convergence.model.resource import Resource
+from heat_convergence.template.environment.readiness import ReadinessLevel
 
 JobKey = tuple[int, Action, JobState | None, datetime | None]
 
@@ -34,6 +35,7 @@ class Observation:
         retry_with_new_incarnation: another incarnation may succeed where this one failed.
         has_next_step: the job takes another step.
         is_permanent: not even a deletion is to be tried again.
+        level: the level that the resource has reached, where the type says so.
         job: the key of the observed job: by the time the observation is recorded, the
             resource may have another job, of which it says nothing.  None for an
             observation in the recording transaction itself.
@@ -47,6 +49,7 @@ class Observation:
     retry_with_new_incarnation: bool = False
     has_next_step: bool = False
     is_permanent: bool = False
+    level: ReadinessLevel | None = None
     job: JobKey | None = None
 
 
@@ -73,6 +76,7 @@ class ClassifiedRows:
         resumed: the resource was resumed; the job's next step follows.
         waiting: the job is still under way.
         paused: the job's next step follows after a pause.
+        later: the job is under way, and was not observed.
         poll_times: when rows that were passed over are due again.
     """
 
@@ -83,6 +87,7 @@ class ClassifiedRows:
     resumed: tuple[Resource, ...] = ()
     waiting: tuple[Resource, ...] = ()
     paused: tuple[Resource, ...] = ()
+    later: tuple[Resource, ...] = ()
     poll_times: tuple[datetime, ...] = ()
 
 
@@ -99,7 +104,6 @@ def classify_rows(rows: Sequence[Resource], observations: Observations) -> Class
         if group == "later" and row.observation.observe_at is not None:
             poll_times.append(row.observation.observe_at)
     sorted_groups = {name: tuple(members) for name, members in groups.items()}
-    sorted_groups.pop("later", None)
     sorted_groups.pop("skipped", None)
     return ClassifiedRows(**sorted_groups, poll_times=tuple(poll_times))
 

@@ -29,6 +29,7 @@ from heat_convergence.convergence.lifecycle.observations import (
     job_key,
 )
 from heat_convergence.convergence.lifecycle.quarantine import failed_deletions
+from heat_convergence.convergence.lifecycle.readiness.early_release import release_dependents
 from heat_convergence.convergence.model import job_transitions
 from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.job import JobState, ObservedState
@@ -198,14 +199,15 @@ def _advance(
     held = breakpoints.pause_after_jobs(tx, stack, rows.done, context)
     done = tuple(row for row in rows.done if row.id not in held)
     _settle(tx, done, context)
-    leaves = _unblock(tx, stack, done, context)
+    early = release_dependents(tx, stack, (*rows.waiting, *rows.later), observations)
+    leaves = _unblock(tx, stack, done, context, early)
     # A job that is posted again has its place in flight already.
     repeated = [row.id for row in (*rows.repeated, *rows.resumed)]
     tx.jobs.apply(repeated, job_transitions.reschedule(context.now))
     next_poll_at = min(rows.poll_times, default=None)
     if cause is not None and stack.action is not Action.CHECK:
         return replace(stop_after_failure(tx, stack, cause, context), next_poll_at=next_poll_at)
-    if done or rows.replaced or rows.failed:
+    if done or rows.replaced or rows.failed or leaves:
         messages = dispatch.schedule_leaves(tx, stack, leaves, context)
     else:
         messages = dispatch.dispatch_next(tx, stack, context)
@@ -279,19 +281,32 @@ def _fail(
 
 
 def _unblock(
-    tx: Transaction, stack: Stack, rows: Sequence[Resource], context: TraversalContext
+    tx: Transaction,
+    stack: Stack,
+    rows: Sequence[Resource],
+    context: TraversalContext,
+    early: Sequence[Resource] = (),
 ) -> list[str]:
     """Mark resources ready; return the jobs that nothing stands before any more.
 
     An unblocked resource that would run only because of values that it reads, of which
     none has changed, is ready without a job; so its own dependents are next.
+
+    Args:
+        tx: the transaction.
+        stack: the stack, locked.
+        rows: the resources that are done.
+        context: the time, the ids and the settings.
+        early: resources under way whose edges are marked already.
     """
     leaves: list[str] = []
-    ready_ids = [row.id for row in rows]
-    single_step = any(SINGLE_STEP in row.desired.hooks_and_restrictions for row in rows)
-    while ready_ids:
+    ready_ids, early_ids = [row.id for row in rows], [row.id for row in early]
+    every = (*rows, *early)
+    single_step = any(SINGLE_STEP in row.desired.hooks_and_restrictions for row in every)
+    while ready_ids or early_ids:
         tx.readiness.mark_ready(stack.version, ready_ids)
-        unblocked = tx.readiness.find_unblocked_by(stack.version, ready_ids)
+        unblocked = tx.readiness.find_unblocked_by(stack.version, [*ready_ids, *early_ids])
+        early_ids = []
         optional = [row.id for row in unblocked if not row.job.must_run]
         touched = (
             tx.readiness.find_with_touched_requirements(stack.version, optional)

@@ -270,11 +270,13 @@ def _add_edges(
 ) -> None:
     """Add the pairs, each as ready as its first end.
 
-    Of a row and its successor, the one that nothing needs gets a row of its own.  Tries
-    go over to the successor, so that they are bounded.
+    Of a row and its successor, the one that nothing awaits until it is done gets a row of
+    its own.  Tries go over to the successor, so that they are bounded.
     """
-    needed = {edge.resource_id for edge in rewiring.edges if edge not in rewiring.dropped}
-    needed |= {required for required, _user in rewiring.added}
+    early = _rewire_levels(rewiring.edges, successors)
+    kept = (edge for edge in rewiring.edges if edge not in rewiring.dropped)
+    needed = {edge.resource_id for edge in kept if edge.level is None}
+    needed |= {pair[0] for pair in rewiring.added if pair not in early}
     last = {
         new.id if old_id in rewiring.deleted_first else old_id
         for old_id, new in successors.items()
@@ -290,7 +292,28 @@ def _add_edges(
         stack.id,
         stack.version,
         [
-            Edge(required, user, required in ready, counts.get(required, 0))
+            replace(
+                early.get((required, user), Edge(required, user, required in ready)),
+                retry_count=counts.get(required, 0),
+            )
             for required, user in ordered
         ],
     )
+
+
+def _rewire_levels(
+    edges: Sequence[Edge], successors: Mapping[str, Resource]
+) -> dict[EdgePair, Edge]:
+    """Return, by their new ends, the edges that wait for a level.
+
+    What an old row has reached its successor has not.
+    """
+    found: dict[EdgePair, Edge] = {}
+    for edge in edges:
+        required, user = edge.resource_id, edge.needed_by
+        if edge.level is None or user is None:
+            continue
+        ready = edge.observed_ready and required not in successors
+        ends = [successors[each].id if each in successors else each for each in (required, user)]
+        found[ends[0], ends[1]] = Edge(ends[0], ends[1], ready, level=edge.level)
+    return found

@@ -16,7 +16,7 @@ from heat_convergence.convergence.lifecycle.observations import ClassifiedRows, 
 from heat_convergence.convergence.model import job_transitions
 from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.job import DesiredState, ObservedState
-from heat_convergence.convergence.model.resource import Resource
+from heat_convergence.convergence.model.resource import RELEASES_EARLY, Resource
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.ports.store import Transaction
 
@@ -42,6 +42,7 @@ def schedule_retries(
         # Nothing new is created any more; deletions go on.
         hopeful = [row for row in hopeful if _is_deletion(row)]
     if hopeful:
+        hopeful = _without_released(tx, stack, hopeful)
         tries = tx.graph.get_retry_counts(stack.version, [row.id for row in hopeful])
         limit = context.settings.retry_limit
         hopeful = [row for row in hopeful if tries.get(row.id, 0) < limit]
@@ -54,6 +55,16 @@ def schedule_retries(
         rows = replace(rows, failed=failed, replaced=(*rows.replaced, *new))
     _insert_failure_events(tx, rows.replaced, observations, context)
     return rows
+
+
+def _without_released(tx: Transaction, stack: Stack, rows: Sequence[Resource]) -> list[Resource]:
+    """Leave out the resources that others were created with before they were done.
+
+    Another incarnation would have another id; the next goal replaces them, and updates those.
+    """
+    early = [row.id for row in rows if RELEASES_EARLY in row.desired.hooks_and_restrictions]
+    released = tx.readiness.find_released(stack.version, early) if early else frozenset()
+    return [row for row in rows if row.id not in released]
 
 
 def failure_reasons(rows: Sequence[Resource], observations: Observations) -> dict[str, str]:

@@ -16,6 +16,9 @@ from heat_convergence.convergence.model.json_value import Json
 SINGLE_STEP = "step"
 """Among a row's hooks: the jobs that it unblocks in this traversal stop as well."""
 
+RELEASES_EARLY = "early"
+"""Among a row's hooks: others may start in this traversal before its job is done."""
+
 ADOPTED_STACK = "adopted"
 """Key in a row's data: the document of the nested stack that is to be adopted."""
 

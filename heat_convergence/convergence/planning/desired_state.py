@@ -17,6 +17,7 @@ from heat_convergence.common.ids import IdFactory
 from heat_convergence.convergence.drift.policy import is_restored
 from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.model.json_value import Json
+from heat_convergence.template.environment.readiness import ReadinessLevel
 from heat_convergence.template.evaluation.resource_definition import (
     ResourceDefinition,
     deduplicate_definition,
@@ -39,8 +40,10 @@ def has_update_hook(hooks_and_restrictions: Collection[str]) -> bool:
 class DesiredResource:
     """A definition as a plan needs it: compared by hash, stored as data.
 
-    ``contents`` has its long texts by their hashes; they are stored once for all
-    definitions.
+    Attributes:
+        contents: its long texts by their hashes; they are stored once for all definitions.
+        requirement_levels: name of a requirement → the level at which this resource may
+            start, for requirements that need not be done.
     """
 
     name: str
@@ -54,6 +57,7 @@ class DesiredResource:
     contents: Mapping[str, str] = field(default_factory=dict)
     hooks_and_restrictions: tuple[str, ...] = ()
     replace_on_update: bool = False  # an update replaces it, changed or not
+    requirement_levels: Mapping[str, ReadinessLevel] = field(default_factory=dict)
 
     @classmethod
     def from_definition(

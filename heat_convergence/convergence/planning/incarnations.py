@@ -15,6 +15,7 @@ from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.job import DesiredState, Verb
 from heat_convergence.convergence.model.json_value import Json
 from heat_convergence.convergence.model.resource import (
+    RELEASES_EARLY,
     SINGLE_STEP,
     DesiredDefinition,
     Resource,
@@ -29,6 +30,7 @@ from heat_convergence.convergence.planning.desired_state import (
     has_update_hook,
 )
 from heat_convergence.graph.graph import Graph
+from heat_convergence.template.environment.readiness import demands_health
 from heat_convergence.template.environment.resource_registry import is_template_name
 from heat_convergence.template.evaluation.resource_definition import ADOPTED_PROPERTIES
 
@@ -308,7 +310,10 @@ def _continued(
     planned = with_job(
         row, definition, plan_context, verb=Verb.CONVERGE, must_run=own_change or must_run
     )
-    observing = plan_context.observes(desired)
+    newly_healthy = demands_health(desired.hooks_and_restrictions) and not demands_health(
+        row.desired.hooks_and_restrictions
+    )
+    observing = plan_context.observes(desired) or newly_healthy
     return replace(
         planned,
         # Another name of the same implementation is no other resource.
@@ -354,7 +359,8 @@ def with_job(
 def lasting_hooks(row: Resource) -> tuple[str, ...]:
     """Return its hooks and restrictions that outlast a traversal."""
     words = row.desired.hooks_and_restrictions
-    return tuple(each for each in words if each != SINGLE_STEP and not is_mark(each))
+    marks = (SINGLE_STEP, RELEASES_EARLY)
+    return tuple(each for each in words if each not in marks and not is_mark(each))
 
 
 def physical_name(stack_name: str, resource_name: str, identifier: str) -> str:

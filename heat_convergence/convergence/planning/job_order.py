@@ -10,8 +10,11 @@ from collections.abc import Collection, Mapping, Sequence
 from heat_convergence.convergence.model.graph_edge import Edge
 from heat_convergence.convergence.model.job import DesiredState, JobState, Verb
 from heat_convergence.convergence.model.job_transitions import plan_blocked, plan_queued
-from heat_convergence.convergence.model.resource import Resource
+from heat_convergence.convergence.model.resource import RELEASES_EARLY, Resource
+from heat_convergence.convergence.model.resource_columns import with_columns
+from heat_convergence.template.environment.readiness import ReadinessLevel
 
+NO_LEVELS: Mapping[tuple[str, str], ReadinessLevel] = {}
 EdgePair = tuple[str, str]  # the id that must be ready, the id that starts then
 _WAITING = frozenset({JobState.BLOCKED, JobState.QUEUED})
 
@@ -75,6 +78,38 @@ def traversal_edges(
     return edges
 
 
+def requirement_levels(
+    present: Mapping[str, Resource], levels: Mapping[str, Mapping[str, ReadinessLevel]]
+) -> dict[EdgePair, ReadinessLevel]:
+    """Return the levels of a goal's edges whose dependents start before the first is done.
+
+    Args:
+        present: name → the row that serves it.
+        levels: name → name of what it requires → the level that it waits for.
+    """
+    found = {}
+    for name, row in present.items():
+        for need, level in levels.get(name, {}).items():
+            if need in present:
+                found[present[need].id, row.id] = level
+    return found
+
+
+def mark_early(
+    present: Mapping[str, Resource], levels: Mapping[EdgePair, ReadinessLevel]
+) -> dict[str, Resource]:
+    """Mark the rows with a job that others start before it is done, so that it is looked for."""
+    early = {first for first, _then in levels}
+    return {
+        name: with_columns(
+            row, hooks_and_restrictions=(*row.desired.hooks_and_restrictions, RELEASES_EARLY)
+        )
+        if row.id in early and row.job.verb is not None
+        else row
+        for name, row in present.items()
+    }
+
+
 def with_job_states(rows: Sequence[Resource], edges: set[EdgePair]) -> list[Resource]:
     """Set the states of the jobs: QUEUED if nothing unready stands before, else BLOCKED."""
     unready = {row.id for row in rows if row.job.verb is not None}
@@ -88,10 +123,23 @@ def with_job_states(rows: Sequence[Resource], edges: set[EdgePair]) -> list[Reso
 
 
 def to_graph_rows(
-    edges: set[EdgePair], nodes: Sequence[str], ready: Collection[str]
+    edges: set[EdgePair],
+    nodes: Sequence[str],
+    ready: Collection[str],
+    levels: Mapping[EdgePair, ReadinessLevel] = NO_LEVELS,
 ) -> tuple[Edge, ...]:
-    """Return the graph's rows: all edges, and one row for each node that nothing needs."""
-    needed = {first for first, _then in edges}
-    rows = [Edge(first, then, first in ready) for first, then in sorted(edges)]
+    """Return the graph's rows: all edges, and one row for each node that nothing else awaits.
+
+    Args:
+        edges: the pairs.
+        nodes: the ids of all rows.
+        ready: the ids of the rows that are ready.
+        levels: the levels of pairs whose second starts before the first is done.
+    """
+    needed = {first for first, then in edges if (first, then) not in levels}
+    rows = [
+        Edge(first, then, first in ready, level=levels.get((first, then)))
+        for first, then in sorted(edges)
+    ]
     rows.extend(Edge(node, None, node in ready) for node in sorted(nodes) if node not in needed)
     return tuple(rows)

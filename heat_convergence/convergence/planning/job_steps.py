@@ -12,9 +12,10 @@ from dataclasses import dataclass, replace
 from enum import Enum, StrEnum
 
 from heat_convergence.convergence.model.action import Action, Status
-from heat_convergence.convergence.model.job import DesiredState
+from heat_convergence.convergence.model.job import DesiredState, Verb
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.planning.desired_state import NESTED_STACK_KEY
+from heat_convergence.template.environment.readiness import demands_health
 
 
 class ChangeKind(StrEnum):
@@ -72,6 +73,16 @@ class StepTraits:
 def has_nested_stack(row: Resource) -> bool:
     """Return whether the resource's type has a nested stack."""
     return NESTED_STACK_KEY in row.desired.definition
+
+
+def is_health_demanded(row: Resource) -> bool:
+    """Return whether the job of the resource is done only when the resource is healthy."""
+    return (
+        row.job.verb in (Verb.CONVERGE, Verb.ADOPT)
+        and row.desired.state is DesiredState.PRESENT
+        and not row.resuming
+        and demands_health(row.desired.hooks_and_restrictions)
+    )
 
 
 def _always(action: Action) -> Callable[[Resource], Action]:

@@ -20,7 +20,9 @@ from heat_convergence.convergence.model.resource_columns import with_columns
 from heat_convergence.convergence.planning.desired_state import DesiredResource, PlanContext
 from heat_convergence.convergence.planning.incarnations import choose_incarnations, with_job
 from heat_convergence.convergence.planning.job_order import (
+    mark_early,
     physical_dependencies_of,
+    requirement_levels,
     to_graph_rows,
     traversal_edges,
     with_job_states,
@@ -67,6 +69,10 @@ def plan_goal(
     present = {row.name: row for row in _with_dependencies(chosen.values(), rows, unattempted)}
     absent = _with_dependencies(unused, rows, unattempted)
     ready = {row.id for row in present.values() if row.job.verb is None}
+    levels = requirement_levels(
+        present, {name: each.requirement_levels for name, each in desired_resources.items()}
+    )
+    present = mark_early(present, levels) if levels else present
     edges = traversal_edges(
         present, absent, {name: desired.requires for name, desired in desired_resources.items()}
     )
@@ -79,7 +85,7 @@ def plan_goal(
         rescheduled=tuple(row for row in again if row.desired.definition_hash == before[row.id]),
         ready_ids=tuple(sorted(ready)),
         discarded_ids=discarded,
-        edges=to_graph_rows(edges, [row.id for row in every], ready),
+        edges=to_graph_rows(edges, [row.id for row in every], ready, levels),
     )
 
 

@@ -9,6 +9,7 @@ from collections.abc import Collection
 from typing import Protocol
 
 from heat_convergence.convergence.model.resource import Resource
+from heat_convergence.template.environment.readiness import ReadinessLevel
 
 
 class ReadinessRepository(Protocol):
@@ -17,8 +18,18 @@ class ReadinessRepository(Protocol):
     def mark_ready(self, version: int, ids: Collection[str]) -> None:
         """Mark resources as observed ready."""
 
+    def mark_level(self, version: int, ids: Collection[str], level: ReadinessLevel) -> bool:
+        """Mark edges of resources ready that wait for a level up to this one.
+
+        Returns:
+            Whether any of them was not ready before.
+        """
+
+    def find_released(self, version: int, ids: Collection[str]) -> frozenset[str]:
+        """Return those of ``ids`` whose level, below done, has let another one start."""
+
     def find_unready(self, version: int, ids: Collection[str]) -> frozenset[str]:
-        """Return those of ``ids`` that are not observed ready."""
+        """Return those of ``ids`` that are not done."""
 
     def has_unready(self, stack_id: str, version: int) -> bool:
         """Return whether any resource of the traversal is not observed ready."""

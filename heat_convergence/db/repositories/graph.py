@@ -65,6 +65,7 @@ class SqlGraphRepository(SqlRepository, GraphRepository):
                 "version": version,
                 "observed_ready": edge.observed_ready,
                 "retry_count": edge.retry_count,
+                "level": edge.level,
             }
             for edge in edges
         ]
@@ -78,6 +79,8 @@ class SqlGraphRepository(SqlRepository, GraphRepository):
             resource_graph.c.resource_id,
             resource_graph.c.needed_by,
             resource_graph.c.observed_ready,
+            sa.literal(0),
+            resource_graph.c.level,
         ).where(
             resource_graph.c.stack_id == stack_id,
             resource_graph.c.version == version,

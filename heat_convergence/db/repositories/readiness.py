@@ -13,12 +13,26 @@ from heat_convergence.db.repositories.base import SqlRepository
 from heat_convergence.db.statements.edge_rows import OF_IDS, UPDATE, VERSION, edge_parameters
 from heat_convergence.db.statements.resource_rows import IDS, NARROW_COLUMNS, from_narrow_row
 from heat_convergence.db.tables import resource, resource_graph
+from heat_convergence.template.environment.readiness import ReadinessLevel, levels_up_to
 
 # Aliases made once: every new one has all of its columns built again.
 _READY, _OTHER = resource_graph.alias(), resource_graph.alias()
 _NOT_READY = resource_graph.c.observed_ready == sa.false()
 _FIND_UNREADY = sa.select(resource_graph.c.resource_id).where(OF_IDS, _NOT_READY).distinct()
 _MARK_READY = UPDATE.values(observed_ready=True)
+_MARK_LEVEL = UPDATE.where(
+    resource_graph.c.level.in_(sa.bindparam("levels", expanding=True)), _NOT_READY
+).values(observed_ready=True)
+_FIND_RELEASED = (
+    sa.select(resource_graph.c.resource_id)
+    .where(
+        OF_IDS,
+        resource_graph.c.level.is_not(None),
+        resource_graph.c.needed_by.is_not(None),
+        resource_graph.c.observed_ready == sa.true(),
+    )
+    .distinct()
+)
 _FIND_UNBLOCKED = (
     sa.select(*NARROW_COLUMNS)
     .where(
@@ -48,8 +62,21 @@ class SqlReadinessRepository(SqlRepository, ReadinessRepository):
         if ids:
             self._connection.execute(_MARK_READY, edge_parameters(version, ids))
 
+    def mark_level(self, version: int, ids: Collection[str], level: ReadinessLevel) -> bool:
+        """Mark edges of resources ready that wait for a level up to this one."""
+        if not ids:
+            return False
+        parameters = {**edge_parameters(version, ids), "levels": levels_up_to(level)}
+        return self._connection.execute(_MARK_LEVEL, parameters).rowcount > 0
+
+    def find_released(self, version: int, ids: Collection[str]) -> frozenset[str]:
+        """Return those of ``ids`` whose level, below done, has let another one start."""
+        if not ids:
+            return frozenset()
+        return frozenset(self._connection.scalars(_FIND_RELEASED, edge_parameters(version, ids)))
+
     def find_unready(self, version: int, ids: Collection[str]) -> frozenset[str]:
-        """Return those of ``ids`` that are not observed ready."""
+        """Return those of ``ids`` that are not done."""
         if not ids:
             return frozenset()
         return frozenset(self._connection.scalars(_FIND_UNREADY, edge_parameters(version, ids)))

@@ -32,6 +32,7 @@ from heat_convergence.resources.driver.rest_resources import RestResource
 from heat_convergence.resources.driver.type_spec import TypeSpec
 from heat_convergence.resources.protocol.resource_type import ResourceType
 from heat_convergence.resources.protocol.verb_values import ResourceContext, VerbResult
+from heat_convergence.template.environment.readiness import ReadinessLevel
 
 Json = Any
 
@@ -67,6 +68,7 @@ class DeclarativeSteps(ResourceType):
         self.update_repairs_failure = head.get("mended", False)  # type: ignore[misc]
         self.allows_snapshot_on_delete = "snapshot_delete" in handlers  # type: ignore[misc]
         self.implicit_dependencies = spec.implicit_dependencies  # type: ignore[misc]
+        self.dependent_levels = spec.dependent_levels  # type: ignore[misc]
         self.property_aliases = _old_names(spec.aliases)  # type: ignore[misc]
         names = set(self.schema.properties)
         self._subresource_properties = frozenset(
@@ -128,8 +130,12 @@ class DeclarativeSteps(ResourceType):
     def to_result(self, context: ResourceContext, body: Mapping[str, Json]) -> VerbResult:
         """Convert an object's body to the result of a verb."""
         observed, reason = self.observed_state(context, body)
-        if observed is ObservedState.READY and self._fields_to_restore(context, body):
+        unrestored = bool(self._fields_to_restore(context, body))
+        if observed is ObservedState.READY and unrestored:
             observed = ObservedState.BUSY
+        level = ReadinessLevel.EXISTS if unrestored else ReadinessLevel.CONFIGURED
+        if observed is ObservedState.READY:
+            level = ReadinessLevel.HEALTHY if self.is_healthy(body) else ReadinessLevel.ACTIVE
         return VerbResult(
             observed,
             physical_id=context.physical_id,
@@ -137,7 +143,14 @@ class DeclarativeSteps(ResourceType):
             reason=reason,
             poll_after_s=poll_interval.next_poll_s(context.started_at, context.now),
             retry_with_new_incarnation=may_be_created_again(context, observed),
+            level=level,
         )
+
+    def is_healthy(self, body: Mapping[str, Json]) -> bool:
+        """Return whether the body of a ready object says that it is healthy."""
+        mapping = self.spec.health_mapping
+        value = value_at_path(body, mapping.body_key) if mapping.body_key else None
+        return mapping.is_healthy("" if value is None else str(value).lower())
 
     def observed_state(
         self, context: ResourceContext, body: Mapping[str, Json]

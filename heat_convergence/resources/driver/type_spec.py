@@ -17,6 +17,7 @@ from heat_convergence.resources.driver.resource_client import RestResourceClient
 from heat_convergence.resources.driver.rest_resources import RestResource
 from heat_convergence.resources.protocol.resource_type import ImplicitDependency
 from heat_convergence.resources.protocol.verb_values import ResourceContext
+from heat_convergence.template.environment.readiness import ReadinessLevel
 
 Json = Any
 
@@ -58,7 +59,27 @@ class StatusMapping:
     reason_key: str | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HealthMapping:
+    """The field that tells the health of an object that is ready, its values in lower case.
+
+    An object without the field is healthy, as is one of any value that is not ``unhealthy``
+    where ``healthy`` is None.
+    """
+
+    body_key: str | None
+    healthy: frozenset[str] | None = None
+    unhealthy: frozenset[str] = frozenset()
+
+    def is_healthy(self, word: str) -> bool:
+        """Return whether an object is healthy whose field has the value; empty for none."""
+        if not word or self.healthy is None:
+            return word not in self.unhealthy
+        return word in self.healthy
+
+
 NO_STATUS = StatusMapping(body_key=None)
+ALWAYS_HEALTHY = HealthMapping(body_key=None)
 ALWAYS_LIVE = frozenset({"show", "status", "tags"})  # of every type that has them
 
 
@@ -117,6 +138,8 @@ class TypeSpec:
         attribute_paths: Attribute → key in the body where they differ; dots separate nested keys.
         live_attributes: Attributes that requests of others change, beside ``ALWAYS_LIVE``.
         deletes_asynchronously: The service deletes after it has responded.
+        health_mapping: What the service says of the health of an object that is ready.
+        dependent_levels: Type of a dependent, or a pattern → the level at which it may start.
         comparisons: Property → how the watch compares its observed value.
         is_listed: The service lists its objects with all that is compared.
     """
@@ -139,6 +162,8 @@ class TypeSpec:
     updated_together: frozenset[str] = frozenset()
     update_argument_names: Mapping[str, str] = field(default_factory=dict)
     status_mapping: StatusMapping = NO_STATUS
+    health_mapping: HealthMapping = ALWAYS_HEALTHY
+    dependent_levels: Mapping[str, ReadinessLevel] = field(default_factory=dict)
     attribute_paths: Mapping[str, str] = field(default_factory=dict)
     live_attributes: frozenset[str] = frozenset()
     subresources: tuple[SubResource, ...] = ()

@@ -21,6 +21,7 @@ from heat_convergence.resources.protocol.verb_values import (
     SignalResult,
     VerbResult,
 )
+from heat_convergence.template.environment.readiness import ReadinessLevel
 
 Json = Any
 
@@ -64,6 +65,8 @@ class ResourceType(ABC):
     observes_dependencies: ClassVar[bool] = False  # True: reads ``ResourceContext.dependencies``
     stack_source_property: ClassVar[str | None] = None  # changes with the stack's files
     server_property: ClassVar[str | None] = None  # the property that refers to a server
+    # Type of a dependent, or a pattern of types → the level of this one at which it may start.
+    dependent_levels: ClassVar[Mapping[str, ReadinessLevel]] = {}
 
     @abstractmethod
     def create(self, context: ResourceContext) -> VerbResult:

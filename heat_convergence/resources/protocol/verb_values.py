@@ -6,7 +6,7 @@ Made by ``resource_context`` for a verb, and by the verb for its caller; they de
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
 from random import Random
@@ -18,9 +18,11 @@ from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.model.job import ObservedState
 from heat_convergence.resources.protocol.scaling_adjustment import ScalingAdjustment
 from heat_convergence.resources.protocol.stack_source import NO_STACK_SOURCE, StackSource
+from heat_convergence.template.environment.readiness import ReadinessLevel
 
 Json = Any
 REOBSERVE_AFTER_S = 5.0  # when an observation has shown nothing
+UNHEALTHY = "waiting to become healthy"
 CloudFactory = Callable[[str], Any]  # id of a stack tree → what its types see as the cloud
 
 
@@ -89,6 +91,8 @@ class VerbResult:
         nested stack.
         retry_with_new_incarnation: True when a new resource is FAILED and another one may become
             ready: it is deleted and created anew, up to ``action_retry_limit`` times.
+        level: The readiness level of a READY or BUSY resource; None where the type does not say:
+            a READY one is healthy then.
         error_name: The error class of the failure; empty for that of the observed state.
         data_resets: Data of other resources, by resource id, which a successful delete resets;
             they
@@ -104,12 +108,39 @@ class VerbResult:
     retry_with_new_incarnation: bool = False
     error_name: str = ""
     data_resets: Mapping[str, Mapping[str, Json]] = field(default_factory=dict)
+    level: ReadinessLevel | None = None
 
     @property
     def failure_type(self) -> str:
         """The error class that a status reason shows for the failure."""
         is_missing = self.observed is ObservedState.ABSENT
         return self.error_name or ("NotFound" if is_missing else "ResourceInError")
+
+    @property
+    def is_healthy(self) -> bool:
+        """True if the resource is READY and its type calls it healthy."""
+        ready = self.observed is ObservedState.READY
+        return ready and self.level in (None, ReadinessLevel.HEALTHY)
+
+    @property
+    def reached_level(self) -> ReadinessLevel | None:
+        """The level that the resource has certainly reached, None if nothing is known."""
+        if self.observed is ObservedState.READY:
+            return ReadinessLevel.HEALTHY if self.is_healthy else ReadinessLevel.ACTIVE
+        if self.observed is not ObservedState.BUSY or self.level is None:
+            return None
+        return min(self.level, ReadinessLevel.CONFIGURED, key=lambda level: level.rank)
+
+    def as_demanded(self, demands_health: bool) -> VerbResult:
+        """Return the result as it counts for a job: READY only if it is all that is demanded."""
+        if not demands_health or self.observed is not ObservedState.READY or self.is_healthy:
+            return self
+        return replace(
+            self,
+            observed=ObservedState.BUSY,
+            reason=self.reason or UNHEALTHY,
+            poll_after_s=self.poll_after_s or REOBSERVE_AFTER_S,
+        )
 
     @classmethod
     def from_error(cls, error: Error) -> VerbResult:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from heat_convergence.convergence.planning.desired_state import NESTED_STACK_KEY, DesiredResource
+from heat_convergence.convergence.planning.requirement_levels import with_requirement_levels
 from heat_convergence.convergence.planning.sensitivity import propagate_sensitivity
 from heat_convergence.resources.implicit_dependencies import add_implicit_dependencies
 from heat_convergence.resources.nested.nested_type import (
@@ -88,6 +89,12 @@ def derive_desired_resources(
         found[name] = _desired_resource(
             definition, implementations[name], nested_stack, types[name], source
         )
+    levels = {
+        name: each.dependent_levels
+        for name, each in types.items()
+        if each is not None and each.dependent_levels
+    }
+    found = with_requirement_levels(found, definitions, levels)
     secret = {
         name
         for name, each in types.items()

@@ -1,7 +1,8 @@
 """Checks of what a resource registry states about single resources.
 
 Called by ``resource_registry`` when it parses an environment.  Decides which hooks, restricted
-actions and drift policies exist; must not look for the resources that they apply to.
+actions, drift policies and readiness levels exist; must not look for the resources that they
+apply to.
 
 Source: docs/reference/events-and-states.rst, "resource_registry forms".
 """
@@ -22,6 +23,7 @@ from heat_convergence.template.environment.drift_policies import (
     parse_drift,
     parse_entry_window,
 )
+from heat_convergence.template.environment.readiness import READINESS, parse_readiness
 
 Json = Any
 HOOK_TYPES = (
@@ -35,7 +37,8 @@ HOOK_TYPES = (
 RESTRICTED_ACTION_TYPES = ("update", "replace")
 HOOKS, RESTRICTED_ACTIONS = "hooks", "restricted_actions"
 RESTORED_PROPERTIES = "restored_properties"  # see ResourceRegistry.restored_properties()
-MAPS_OF_RESOURCE = (RESTORED_PROPERTIES, DRIFT)  # maps that name no resource of a nested stack
+# Maps that name no resource of a nested stack.
+MAPS_OF_RESOURCE = (RESTORED_PROPERTIES, DRIFT, READINESS)
 
 
 def as_list(value: Json) -> list[Json]:
@@ -49,7 +52,7 @@ def check_resources(resources: Json) -> None:
     """Check what a registry states about single resources.
 
     Raises:
-        HTTPBadRequest: An entry has the wrong form, or an unknown drift policy.
+        HTTPBadRequest: An entry has the wrong form, or an unknown policy or level.
         InvalidBreakPointHook: A hook has an unknown type.
         InvalidRestrictedAction: A restricted action is unknown.
     """
@@ -73,6 +76,8 @@ def _check_body(body: Mapping[str, Json], path: str) -> None:
         elif key == DRIFT and value is not None:
             parse_drift(value, f"{path}.{DRIFT}")
             parse_entry_window(value, f"{path}.{DRIFT}")
+        elif key == READINESS and value is not None:
+            parse_readiness(value, f"{path}.{READINESS}")
         elif isinstance(value, dict) and key not in MAPS_OF_RESOURCE:
             _check_body(value, f"{path}.{key}")
 

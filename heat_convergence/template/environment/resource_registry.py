@@ -1,4 +1,4 @@
-"""The resource registry: implementations, hooks, restrictions and drift policies of resources.
+"""The resource registry: implementations, hooks, restrictions and policies of resources.
 
 Decides them from an environment's ``resource_registry``.  Called when a goal is planned
 and whenever a resource is about to act.  Must not load templates or know resource types.
@@ -15,6 +15,12 @@ from typing import Any
 from heat_convergence.common.errors import HTTPBadRequest, StackValidationFailed
 from heat_convergence.template.environment import drift_policies
 from heat_convergence.template.environment.drift_policies import DRIFT, DriftPolicy
+from heat_convergence.template.environment.readiness import (
+    READINESS,
+    ReadinessLevel,
+    level_word,
+    parse_readiness,
+)
 from heat_convergence.template.environment.registry_checks import (
     HOOKS,
     MAPS_OF_RESOURCE,
@@ -29,6 +35,7 @@ from heat_convergence.template.evaluation_budget import ENTRIES_PER_STEP, charge
 
 Json = Any
 _RESOURCES, _BASE_URL = "resources", "base_url"
+_POLICIES = (DRIFT, READINESS)
 _MAX_CHAIN = 50
 
 
@@ -80,7 +87,7 @@ class ResourceRegistry:
         """Check the entries and build a registry.
 
         Raises:
-            HTTPBadRequest: An entry has the wrong form, or an unknown drift policy.
+            HTTPBadRequest: An entry has the wrong form, or an unknown policy or level.
             InvalidBreakPointHook: A hook has an unknown type.
             InvalidRestrictedAction: A restricted action is unknown.
         """
@@ -173,13 +180,15 @@ class ResourceRegistry:
         return self._items_for(resource_name, RESTRICTED_ACTIONS)
 
     def hooks_and_restrictions(self, resource_name: str) -> frozenset[str]:
-        """Return the hooks, restricted actions and, as words, drift policies of a resource."""
+        """Return the hooks, restricted actions and, as words, policies of a resource."""
         window = self.repair_window(resource_name)
+        level = self.readiness(resource_name)
         return (
             self.hooks(resource_name)
             | self.restricted_actions(resource_name)
             | drift_policies.to_words(self.drift_policies(resource_name))
             | (frozenset() if window is None else {window_word(window)})
+            | (frozenset() if level is None else {level_word(level)})
         )
 
     def drift_policies(self, resource_name: str) -> dict[str, DriftPolicy]:
@@ -201,6 +210,15 @@ class ResourceRegistry:
         for pattern, body in self._resource_patterns.entries_for(resource_name):
             path = f"resource_registry.resources.{pattern}.{DRIFT}"
             found = drift_policies.parse_entry_window(body.get(DRIFT), path) or found
+        return found
+
+    def readiness(self, resource_name: str) -> ReadinessLevel | None:
+        """Return the level that is demanded of a resource, with the precedence of its policies."""
+        found = self.base.readiness(resource_name) if self.base else None
+        for pattern, body in self._resource_patterns.entries_for(resource_name):
+            if body.get(READINESS) is not None:
+                path = f"resource_registry.resources.{pattern}.{READINESS}"
+                found = parse_readiness(body[READINESS], path) or found
         return found
 
     def drift_patterns(self) -> dict[str, frozenset[str]]:
@@ -331,7 +349,7 @@ def _merge_restored(body: Mapping[str, Json], added: Mapping[str, Json]) -> dict
 
 def _without_hooks(body: Mapping[str, Json]) -> dict[str, Json]:
     return {
-        key: _without_hooks(item) if isinstance(item, dict) and key != DRIFT else item
+        key: _without_hooks(item) if isinstance(item, dict) and key not in _POLICIES else item
         for key, item in body.items()
         if key != HOOKS
     }

@@ -247,6 +247,7 @@ class TemplateEvaluator:
             requires=depends_on | referenced_names,
             referenced_names=referenced_names,
             sensitive=self._scope.reads_hidden_parameter,
+            depends_on=depends_on,
         )
 
     def _check_keys(self, raw: dict[str, Json], path: SourcePath) -> None:

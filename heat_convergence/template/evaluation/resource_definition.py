@@ -35,6 +35,7 @@ class ResourceDefinition:
         requires: Names of resources that must be ready first: ``depends_on`` and every
             reference.
         referenced_names: Those of them whose values are read.
+        depends_on: Those of them that it names itself; not stored.
         sensitive: Whether the value of a hidden parameter is part of it, so that it must be
             stored encrypted.
     """
@@ -50,6 +51,7 @@ class ResourceDefinition:
     requires: frozenset[str] = frozenset()
     referenced_names: frozenset[str] = frozenset()
     sensitive: bool = False
+    depends_on: frozenset[str] = field(default=frozenset(), compare=False)
 
     def dump(self) -> dict[str, Json]:
         """Return plain JSON without the name and without fields that have their default."""

@@ -31,6 +31,7 @@ class MemoryGraphRepository(MemoryRepository, GraphRepository):
                 edge.needed_by,
                 edge.observed_ready,
                 edge.retry_count,
+                level=edge.level,
             )
             ends = {edge.resource_id, edge.needed_by} - {None}
             if row.key in self._tables.graph or not ends <= self._tables.resources.keys():
@@ -40,7 +41,7 @@ class MemoryGraphRepository(MemoryRepository, GraphRepository):
     def get_edges_at(self, stack_id: str, version: int, ids: Collection[str]) -> list[Edge]:
         """Return the edges that have any of the resources at either end."""
         return [
-            Edge(row.resource_id, row.needed_by, row.observed_ready)
+            Edge(row.resource_id, row.needed_by, row.observed_ready, level=row.level)
             for row in self._tables.edges(version)
             if row.stack_id == stack_id and (row.resource_id in ids or row.needed_by in ids)
         ]

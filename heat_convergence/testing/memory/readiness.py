@@ -9,6 +9,7 @@ from heat_convergence.convergence.model.job import JobState
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.resource_columns import narrow
 from heat_convergence.convergence.ports.readiness import ReadinessRepository
+from heat_convergence.template.environment.readiness import ReadinessLevel, levels_up_to
 from heat_convergence.testing.memory.tables import MemoryRepository
 
 
@@ -21,8 +22,31 @@ class MemoryReadinessRepository(MemoryRepository, ReadinessRepository):
             if row.resource_id in ids:
                 self._tables.graph[row.key] = replace(row, observed_ready=True)
 
+    def mark_level(self, version: int, ids: Collection[str], level: ReadinessLevel) -> bool:
+        """Mark edges of resources ready that wait for a level up to this one."""
+        reached = levels_up_to(level)
+        released = [
+            row
+            for row in self._tables.edges(version)
+            if row.resource_id in ids and row.level in reached and not row.observed_ready
+        ]
+        for row in released:
+            self._tables.graph[row.key] = replace(row, observed_ready=True)
+        return bool(released)
+
+    def find_released(self, version: int, ids: Collection[str]) -> frozenset[str]:
+        """Return those of ``ids`` whose level, below done, has let another one start."""
+        return frozenset(
+            row.resource_id
+            for row in self._tables.edges(version)
+            if row.resource_id in ids
+            and row.observed_ready
+            and row.level is not None
+            and row.needed_by is not None
+        )
+
     def find_unready(self, version: int, ids: Collection[str]) -> frozenset[str]:
-        """Return those of ``ids`` that are not observed ready."""
+        """Return those of ``ids`` that are not done."""
         return frozenset(
             row.resource_id
             for row in self._tables.edges(version)

@@ -26,6 +26,7 @@ from heat_convergence.convergence.model.snapshot import Snapshot
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.plans.stored_plan import StoredPlan
 from heat_convergence.convergence.quarantine.entry import QuarantineEntry
+from heat_convergence.template.environment.readiness import ReadinessLevel
 from heat_convergence.testing.memory.values import as_stored
 
 Key = TypeVar("Key")
@@ -104,6 +105,7 @@ class GraphRow:
     observed_ready: bool
     retry_count: int = 0
     takeover_count: int = 0
+    level: ReadinessLevel | None = None
 
     @property
     def key(self) -> tuple[int, str, str | None]:

@@ -15,6 +15,7 @@ from typing import Any
 
 from heat_convergence.common.failures import Conflict, ResourceGone
 from heat_convergence.convergence.invariants.transition import ActualResource
+from heat_convergence.template.environment.readiness import ReadinessLevel
 
 Json = Any
 
@@ -48,6 +49,8 @@ class CloudObject:
     state_unknown: bool = False  # no row says how the object came to its present state
     creation_number: int = 0
     first_ready_at_s: float = 0.0
+    configured_at_s: float = 0.0
+    healthy_at_s: float = 0.0
 
     def referenced_ids(self) -> frozenset[str]:
         """Return the ids of the objects that the properties refer to."""
@@ -109,6 +112,7 @@ class SimulatedCloud:
             creation_number=number,
             first_ready_at_s=ready_at_s,
         )
+        self._start_levels(created, duration_s)
         self.objects[created.id] = created
         return created
 
@@ -136,7 +140,13 @@ class SimulatedCloud:
             raise Conflict(f"{found.id} is being worked on")
         found.properties = dict(properties)
         found.ready_at_s = self._elapsed_s() + duration_s
+        self._start_levels(found, duration_s)
         return found
+
+    def _start_levels(self, changed: CloudObject, duration_s: float) -> None:
+        """Let an object reach its levels one after the other."""
+        changed.configured_at_s = self._elapsed_s() + duration_s / 2
+        changed.healthy_at_s = changed.ready_at_s + duration_s
 
     def delete(self, object_id: str | None, duration_s: float) -> CloudObject:
         """Start to delete an object; ``ResourceGone`` if it does not exist."""
@@ -192,6 +202,18 @@ class SimulatedCloud:
     def is_busy(self, cloud_object: CloudObject) -> bool:
         """Return whether a creation or update is still in progress."""
         return self._elapsed_s() < cloud_object.ready_at_s
+
+    def level_of(self, cloud_object: CloudObject) -> ReadinessLevel | None:
+        """Return the readiness level of an object, None once it shows that it is in error."""
+        if cloud_object.in_error and self.has_passed(cloud_object.configured_at_s):
+            return None
+        reached = (
+            (cloud_object.healthy_at_s, ReadinessLevel.HEALTHY),
+            (cloud_object.ready_at_s, ReadinessLevel.ACTIVE),
+            (cloud_object.configured_at_s, ReadinessLevel.CONFIGURED),
+        )
+        found = (level for at_s, level in reached if self.has_passed(at_s))
+        return next(found, ReadinessLevel.EXISTS)
 
     def can_be_snapshotted(self, cloud_object: CloudObject) -> bool:
         """Return whether the object has content that a snapshot could save."""
@@ -281,7 +303,8 @@ class SimulatedCloud:
         exists = now_s < each.deleted_at_s
         ready = now_s >= each.ready_at_s and not each.in_error
         owner = (each.stack_id, each.resource_id)
-        flags = (exists, ready, each.suspended, each.changed_externally, each.state_unknown)
+        level = self.level_of(each)
+        flags = (exists, ready, each.suspended, each.changed_externally, each.state_unknown, level)
         state = (owner, flags, each.properties)
         known = self._described.get(each.id)
         if known is not None and known[0] == state:
@@ -298,6 +321,7 @@ class SimulatedCloud:
             ready=ready,
             suspended=each.suspended,
             changed_externally=each.changed_externally,
+            level=level,
         )
         self._described[each.id] = (state, described)
         return described

@@ -274,6 +274,11 @@ class InvariantChecker:
             template_notation.parse_template(text), ids.get, nested_ids
         )
 
+    def template_of(self, stack: Stack) -> template_notation.TemplateSpec:
+        """Return the template of a stack's goal, an empty one if there is none."""
+        text = self._goal_text(stack)
+        return {} if text is None else template_notation.parse_template(text)
+
     def _goal_text(self, stack: Stack) -> str | None:
         with self._store.transaction() as tx:
             goal = tx.goals.get_row(stack.goal_id)
@@ -311,8 +316,7 @@ class InvariantChecker:
             self._failed_at.pop(stack.id, None)
         if stack.status is not Status.COMPLETE or not ended or stack.action not in _REPAIRS:
             return
-        text = self._goal_text(stack)
-        template = {} if text is None else template_notation.parse_template(text)
+        template = self.template_of(stack)
         for name, physical_id in physical_ids(after).items():
             spec = template.get(name)
             if spec is None or spec.type_alias not in template_notation.NESTED_STACK_ALIASES:

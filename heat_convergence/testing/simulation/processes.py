@@ -47,11 +47,12 @@ from heat_convergence.testing.simulation.resource_types import (
     ImmutableType,
     SignalledType,
     SimulatedType,
+    StagedType,
     WatchedType,
 )
 from heat_convergence.testing.simulation.workload import nested_templates, scaling_groups
 
-SIMULATED_TYPES = (SimulatedType, ImmutableType, SignalledType)
+SIMULATED_TYPES = (SimulatedType, ImmutableType, SignalledType, StagedType)
 
 
 class RaisingErrorLog(ErrorLog):

@@ -36,7 +36,10 @@ from heat_convergence.testing.simulation.cloud import (
     ObjectOwner,
     SimulatedCloud,
 )
-from heat_convergence.testing.simulation.workload.template_notation import address_attribute
+from heat_convergence.testing.simulation.workload.template_notation import (
+    STAGED_LEVELS,
+    address_attribute,
+)
 
 Json = Any
 _MAX_CONFIRMATIONS = 3  # single reads of objects that a list lacks
@@ -249,7 +252,7 @@ class SimulatedType(ResourceType):
     def _present_state(self, found: CloudObject, view: ResourceContext) -> VerbResult:
         size = found.properties["size"]
         attributes = {"address": address_attribute(found.id, size), "size": size}
-        if found.in_error:
+        if self._is_error_shown(found):
             return VerbResult(
                 ObservedState.FAILED,
                 found.id,
@@ -259,6 +262,9 @@ class SimulatedType(ResourceType):
             )
         state = ObservedState.BUSY if self._cloud.is_busy(found) else ObservedState.READY
         return VerbResult(state, found.id, attributes)
+
+    def _is_error_shown(self, found: CloudObject) -> bool:
+        return found.in_error
 
 
 class ImmutableType(SimulatedType):
@@ -295,6 +301,28 @@ class SignalledType(SimulatedType):
             return result
         self._interceptor.note_signal_wait(view)
         return replace(result, observed=ObservedState.BUSY)
+
+
+class StagedType(SimulatedType):
+    """A type that reaches its readiness levels one after the other."""
+
+    name = "Sim::Staged"
+    allows_snapshot_on_delete = False
+    dependent_levels = STAGED_LEVELS
+
+    def snapshot(self, view: ResourceContext) -> VerbResult | None:
+        """Save nothing."""
+        return None
+
+    def _present_state(self, found: CloudObject, view: ResourceContext) -> VerbResult:
+        result = super()._present_state(found, view)
+        if found.in_error and result.observed is ObservedState.READY:
+            result = replace(result, observed=ObservedState.BUSY)
+        return replace(result, level=self._cloud.level_of(found))
+
+    def _is_error_shown(self, found: CloudObject) -> bool:
+        """Return whether it has got so far that its error shows: others may have started."""
+        return found.in_error and self._cloud.level_of(found) is None
 
 
 class WatchedType(SimulatedType, Watchable):

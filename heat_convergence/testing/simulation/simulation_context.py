@@ -23,6 +23,7 @@ from heat_convergence.testing.simulation.cloud import CloudView, SimulatedCloud
 from heat_convergence.testing.simulation.event_queue import EventQueue
 from heat_convergence.testing.simulation.fault_injector import FaultInjector
 from heat_convergence.testing.simulation.invariant_checker import InvariantChecker, TaskClaims
+from heat_convergence.testing.simulation.readiness.level_rule import LevelRule
 from heat_convergence.testing.simulation.service_outages import ServiceOutages
 from heat_convergence.testing.simulation.tasks import GreenletTask
 from heat_convergence.testing.simulation.workload.simulated_users import SimulatedUsers
@@ -97,6 +98,9 @@ class SimulationContext:
             self.occurrences,
             self.users,
             self.expect_failure,
+        )
+        self.invariant_checker.call_checks.append(
+            LevelRule(self.invariant_checker.template_of, self.occurrences).check_call
         )
         self.log: list[str] = []
         self.announcements: list[Announcement] = []

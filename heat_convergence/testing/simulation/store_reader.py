@@ -15,13 +15,14 @@ from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.ports.store import Store
 from heat_convergence.db.store import SqlStore
+from heat_convergence.template.environment.readiness import ReadinessLevel
 from heat_convergence.testing.memory.store import MemoryStore
 from heat_convergence.testing.memory.tables import MemoryTables
 
 _STACKS = "SELECT * FROM stack ORDER BY id"
 _RESOURCES = "SELECT * FROM resource WHERE stack_id = ? ORDER BY id"
 _EDGES = (
-    "SELECT resource_id, needed_by, observed_ready FROM resource_graph"
+    "SELECT resource_id, needed_by, observed_ready, level FROM resource_graph"
     " WHERE stack_id = ? AND version = ?"
 )
 
@@ -84,7 +85,7 @@ class MemoryStoreReader:
 def _state_from_tables(tables: MemoryTables, stack: Stack) -> StackState:
     rows = tables.resources_of_stack(stack.id)
     edges = [
-        Edge(row.resource_id, row.needed_by, row.observed_ready)
+        Edge(row.resource_id, row.needed_by, row.observed_ready, level=row.level)
         for row in tables.graph.values()
         if row.stack_id == stack.id and row.version == stack.version
     ]
@@ -144,8 +145,15 @@ class SqliteStoreReader:
                 self._rows.update((row.id, row) for row in tx.resources.get(changed))
         version = self._stacks[stack_id].version
         edges = [
-            Edge(resource_id, needed_by, bool(ready))
-            for resource_id, needed_by, ready in self._driver.execute(_EDGES, (stack_id, version))
+            Edge(
+                resource_id,
+                needed_by,
+                bool(ready),
+                level=None if level is None else ReadinessLevel(level),
+            )
+            for resource_id, needed_by, ready, level in self._driver.execute(
+                _EDGES, (stack_id, version)
+            )
         ]
         ids = [row_id for row_id, _is_new in rows]
         quarantined = frozenset(

@@ -16,6 +16,7 @@ from heat_convergence.resources.driver.rest_resources import (
 )
 from heat_convergence.resources.driver.type_spec import (
     ArgumentMapping,
+    HealthMapping,
     StatusMapping,
     omit_arguments,
     rename_arguments,
@@ -46,6 +47,10 @@ SERVER_STATUS = StatusMapping(
     reason_key="fault.message",
 )
 
+# The states of the hypervisor's machine: paused, shut down, crashed, suspended.
+SERVER_HEALTH = HealthMapping(
+    body_key="OS-EXT-STS:power_state", unhealthy=frozenset({"3", "4", "6", "7"})
+)
 
 _nova = partial(make_rest_resource, "Nova", "compute")
 
@@ -130,6 +135,7 @@ TYPE_SPECS = (
         aliases={"networks.uuid": "network", "block_device_mapping_v2.image_id": "image"},
         unset_when_blank=frozenset({"admin_pass", "availability_zone", "diskConfig", "key_name"}),
         status_mapping=SERVER_STATUS,
+        health_mapping=SERVER_HEALTH,
         implicit_dependencies=(
             ImplicitDependency("networks.network", "OS::Neutron::Subnet", "network"),
         ),

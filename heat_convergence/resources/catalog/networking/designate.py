@@ -18,6 +18,7 @@ from heat_convergence.resources.driver.type_spec import (
     rename_arguments,
 )
 from heat_convergence.resources.openstack.designate.zones import RecordSet, Zone
+from heat_convergence.template.environment.readiness import ReadinessLevel
 
 _rest_resource = partial(
     make_rest_resource, "Designate", "dns", ownership_mark_field=OwnershipMarkField.DESCRIPTION
@@ -39,7 +40,13 @@ _spec = partial(
 )
 
 TYPE_SPECS = (
-    _spec("Zone", "zone", arguments=rename_arguments(primaries="masters")),
+    # A zone takes record sets while its name servers do not have it yet.
+    _spec(
+        "Zone",
+        "zone",
+        arguments=rename_arguments(primaries="masters"),
+        dependent_levels={"OS::Designate::RecordSet": ReadinessLevel.EXISTS},
+    ),
     _spec(
         "RecordSet",
         "recordset",

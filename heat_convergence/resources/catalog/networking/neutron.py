@@ -9,6 +9,7 @@ from heat_convergence.resources.catalog.networking import neutron_extensions
 from heat_convergence.resources.catalog.networking.neutron_resources import (
     NETWORK_STATUS,
     REST_RESOURCES,
+    USABLE_WHILE_BUILT,
     neutron_spec,
 )
 from heat_convergence.resources.driver.type_spec import (
@@ -78,6 +79,7 @@ TYPE_SPECS = (
         live_attributes=frozenset({"subnets", "segments"}),
         arguments={**_QOS},
         status_mapping=NETWORK_STATUS,
+        dependent_levels=USABLE_WHILE_BUILT,
         subresources=(DHCP_AGENT_SCHEDULING, TAGS),
         test_environment=TESTED_RELEASE,
     ),
@@ -91,6 +93,7 @@ TYPE_SPECS = (
             router_external="router:external",
         ),
         status_mapping=NETWORK_STATUS,
+        dependent_levels=USABLE_WHILE_BUILT,
         subresources=(TAGS,),
         test_environment=TESTED_RELEASE,
     ),
@@ -126,6 +129,7 @@ TYPE_SPECS = (
         aliases={"network_id": "network", "fixed_ips.subnet_id": "subnet"},
         implicit_dependencies=(ImplicitDependency("network", SUBNET, "network"),),
         status_mapping=NETWORK_STATUS,
+        dependent_levels=USABLE_WHILE_BUILT,
         subresources=(TAGS,),
         test_environment=TESTED_RELEASE,
     ),
@@ -144,6 +148,7 @@ TYPE_SPECS = (
             ImplicitDependency("external_gateway_info.network", SUBNET, "network"),
         ),
         status_mapping=NETWORK_STATUS,
+        dependent_levels=USABLE_WHILE_BUILT,
         subresources=(L3_AGENT_SCHEDULING, TAGS),
         test_environment=TESTED_RELEASE,
     ),

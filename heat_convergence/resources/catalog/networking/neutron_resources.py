@@ -58,8 +58,11 @@ from heat_convergence.resources.driver.rest_resources import (
     by_entity,
 )
 from heat_convergence.resources.driver.type_spec import StatusMapping
+from heat_convergence.template.environment.readiness import ReadinessLevel
 
 NETWORK_STATUS = StatusMapping(busy=frozenset({"build", "pending_create", "pending_update"}))
+# What refers to a network, a router or a port does not need its status to be ACTIVE or DOWN.
+USABLE_WHILE_BUILT = {"*": ReadinessLevel.EXISTS}
 
 
 # Lists filter by id, name and description.

@@ -27,6 +27,7 @@ from heat_convergence.resources.driver.rest_resources import (
 )
 from heat_convergence.resources.driver.type_spec import (
     ArgumentMapping,
+    HealthMapping,
     StatusMapping,
     omit_arguments,
 )
@@ -39,6 +40,12 @@ PROVISIONING_STATUS = StatusMapping(
     absent=frozenset({"deleted"}),
 )
 
+OPERATING_STATUS = HealthMapping(
+    body_key="operating_status", unhealthy=frozenset({"degraded", "error"})
+)
+MEMBER_STATUS = HealthMapping(
+    body_key="operating_status", healthy=frozenset({"online", "no_monitor"})
+)
 
 # Lists filter by id, name and description.
 _rest_resource = partial(
@@ -85,7 +92,12 @@ _LISTENER = {"listener": ArgumentMapping("listener_id", "octavia.listener")}
 
 _spec = partial(make_spec, "Octavia", REST_RESOURCES)
 # Octavia creates, updates and deletes these asynchronously.
-_provisioned = partial(_spec, status_mapping=PROVISIONING_STATUS, deletes_asynchronously=True)
+_provisioned = partial(
+    _spec,
+    status_mapping=PROVISIONING_STATUS,
+    health_mapping=OPERATING_STATUS,
+    deletes_asynchronously=True,
+)
 
 TYPE_SPECS = (
     _provisioned(
@@ -116,6 +128,7 @@ TYPE_SPECS = (
     _provisioned(
         "PoolMember",
         "member",
+        health_mapping=MEMBER_STATUS,
         arguments={
             **omit_arguments("pool"),
             "subnet": ArgumentMapping("subnet_id", "neutron.subnet"),

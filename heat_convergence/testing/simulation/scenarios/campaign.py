@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from heat_convergence.testing.simulation.drift.drift_runs import run_drift_seed
+from heat_convergence.testing.simulation.scenarios.level_scenarios import level_scenario
 from heat_convergence.testing.simulation.scenarios.scenario_generator import (
     flat_scenario,
     nested_request_scenario,
@@ -36,6 +37,7 @@ SCENARIO_GENERATORS = {
     "trees": nested_scenario,
     "below": nested_request_scenario,
     "quarantine": quarantine_scenario,
+    "levels": level_scenario,
 }
 DRIFT = "drift"
 FAMILIES = (*sorted(SCENARIO_GENERATORS), DRIFT)

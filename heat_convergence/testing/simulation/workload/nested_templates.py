@@ -27,6 +27,7 @@ from heat_convergence.stacks.goal.desired_resources import (
     ATTRIBUTE_PATHS_KEY,
     CONTENT_DIGEST_KEY,
 )
+from heat_convergence.template.environment.readiness import READINESS
 from heat_convergence.template.environment.registry_checks import RESTORED_PROPERTIES
 from heat_convergence.template.evaluation.resource_definition import ResourceDefinition
 from heat_convergence.template.expression import Expression
@@ -51,8 +52,8 @@ def desired_resources(template: TemplateSpec) -> dict[str, DesiredResource]:
             found[name] = _nested_resource(spec, template)
         elif spec.type_alias in scaling_groups.SCALING_TYPE_ALIASES:
             found[name] = scaling_groups.desired_resource(spec)
-        found[name] = replace(found[name], hooks_and_restrictions=tuple(sorted(spec.hooks)))
-    return found
+        found[name] = replace(found[name], hooks_and_restrictions=spec.restrictions)
+    return template_notation.with_levels(found, template)
 
 
 def rebuild_desired(tx: Transaction, stack: Stack, goal: Goal) -> DesiredEvaluation:
@@ -150,6 +151,8 @@ def _hooks(template: TemplateSpec) -> dict[str, Json]:
     found: dict[str, Json] = {}
     for name, spec in template.items():
         own: dict[str, Json] = {"hooks": list(spec.hooks)} if spec.hooks else {}
+        if spec.readiness:
+            own[READINESS] = spec.readiness
         if spec.snapshot_id:
             own[RESTORED_PROPERTIES] = {"snapshot_id": spec.snapshot_id}
         own.update(_hooks(spec.nested_template))

@@ -26,7 +26,9 @@ from heat_convergence.convergence.planning.desired_state import (
     DesiredResource,
     build_desired_resources,
 )
+from heat_convergence.convergence.planning.requirement_levels import with_requirement_levels
 from heat_convergence.resources.registry import ResourceTypeRegistry
+from heat_convergence.template.environment.readiness import ReadinessLevel, level_word
 from heat_convergence.template.evaluation.resource_definition import ResourceDefinition
 from heat_convergence.template.expression import Expression
 
@@ -34,7 +36,14 @@ TYPE_NAMES = {
     "Resource": "Sim::Resource",
     "Immutable": "Sim::Immutable",
     "Signalled": "Sim::Signalled",
+    "Staged": "Sim::Staged",
 }
+STAGED_LEVELS = {
+    "*": ReadinessLevel.CONFIGURED,
+    "Sim::Immutable": ReadinessLevel.EXISTS,
+    "Sim::Signalled": ReadinessLevel.HEALTHY,
+}
+"""The levels of a ``Sim::Staged`` that other types wait for."""
 NESTED_STACK = "NestedStack"  # see ``nested_templates``
 RESOURCE_GROUP, RESOURCE_CHAIN, SCALING_GROUP, SCALING_POLICY = (
     "ResourceGroup",
@@ -66,6 +75,7 @@ class ResourceSpec:
         cooldown: the cooldown of a scaling group in seconds.
         group: the scaling group of a scaling policy.
         adjustment: the number of members that a scaling policy adds.
+        readiness: the readiness level that the environment demands.
     """
 
     name: str
@@ -85,6 +95,13 @@ class ResourceSpec:
     cooldown: int = 0
     group: str = ""
     adjustment: int = 0
+    readiness: str = ""
+
+    @property
+    def restrictions(self) -> tuple[str, ...]:
+        """The hooks and restrictions of the environment, as a row has them."""
+        level = (level_word(ReadinessLevel(self.readiness)),) if self.readiness else ()
+        return tuple(sorted((*self.hooks, *level)))
 
     @property
     def nested_template(self) -> TemplateSpec:
@@ -112,7 +129,7 @@ class ResourceSpec:
 
 
 _NUMBERS = ("size", "replace_key", "batch", "cooldown", "adjustment")
-_WORDS = ("flavor", "snapshot_id", "group")
+_WORDS = ("flavor", "snapshot_id", "group", "readiness")
 _LISTS = ("references", "attributes", "depends_on", "hooks")
 _FLAGS = ("retain", "snapshot")
 _DEFAULTS = ResourceSpec("")
@@ -199,9 +216,19 @@ def template_hash(template: TemplateSpec) -> str:
 
 def desired_resources(template: TemplateSpec) -> dict[str, DesiredResource]:
     """Return the desired resources of a template without nested stacks."""
-    return build_desired_resources(
-        {name: _definition(spec) for name, spec in template.items()}, {}
-    )
+    definitions = {name: _definition(spec) for name, spec in template.items()}
+    return build_desired_resources(definitions, {})
+
+
+def with_levels(
+    desired: Mapping[str, DesiredResource], template: TemplateSpec
+) -> dict[str, DesiredResource]:
+    """Return desired resources with the levels at which they may start."""
+    staged = {name for name, spec in template.items() if spec.type_alias == "Staged"}
+    flat = {name: spec for name, spec in template.items() if spec.type_alias in TYPE_NAMES}
+    definitions = {name: ResourceDefinition(name, each.type) for name, each in desired.items()}
+    definitions.update({name: _definition(spec) for name, spec in flat.items()})
+    return with_requirement_levels(desired, definitions, dict.fromkeys(staged, STAGED_LEVELS))
 
 
 def restored_template(
@@ -265,6 +292,7 @@ def _definition(spec: ResourceSpec) -> ResourceDefinition:
         deletion_policy=deletion_policy(spec),
         requires=spec.requires,
         referenced_names=referenced_names,
+        depends_on=frozenset(spec.depends_on),
     )
 
 
