@@ -32,6 +32,7 @@ from heat_convergence.api.controllers.resource.resources import ResourcesControl
 from heat_convergence.api.controllers.resource.signals import SignalsController
 from heat_convergence.api.controllers.root import JsonContentTypeHook, ReadRetry, RootController
 from heat_convergence.api.controllers.service.build_info import BuildInfoController
+from heat_convergence.api.controllers.service.overview import OverviewController
 from heat_convergence.api.controllers.service.quarantine import QuarantineController
 from heat_convergence.api.controllers.service.resource_types import ResourceTypesController
 from heat_convergence.api.controllers.service.template_lint import TemplateLintController
@@ -164,6 +165,7 @@ def _controllers(services: ApiServices, enforcer: PolicyEnforcer) -> dict[str, A
         "events": EventsController(services),
         "export": ExportController(services),
         "outputs": OutputsController(services),
+        "overview": OverviewController(services),
         "plan_creation": PlanCreationController(services, enforcer),
         "plan_execution": PlanExecutionController(services, enforcer),
         "plans": PlansController(services, enforcer),

@@ -1,4 +1,4 @@
-"""The schemas of requests and responses about the linter.
+"""The schemas of requests and responses about the linter and the whole service.
 
 Used by ``openapi_schemas``.
 """
@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from heat_convergence.api.openapi_fields import (
     COUNT,
     MAP,
+    MAYBE,
     MAYBE_COUNT,
     TEXT,
     Schema,
@@ -26,6 +27,54 @@ _FINDING = object_with(
     column=MAYBE_COUNT,
     message=TEXT,
     remedy=TEXT,
+)
+
+_JOB = object_with(
+    resource_name=TEXT,
+    resource_type=TEXT,
+    stack_id=TEXT,
+    stack_name=TEXT,
+    project_id=TEXT,
+    job_state=TEXT,
+    since=MAYBE,
+    worker_id=MAYBE,
+    worker_host=MAYBE,
+)
+_OVERVIEW = object_with(
+    jobs=list_of(object_with(job_state=TEXT, resource_type=TEXT, count=COUNT)),
+    stacks=list_of(object_with(stack_status=TEXT, count=COUNT)),
+    oldest_ready_job_at=MAYBE,
+    projects=list_of(
+        object_with(project_id=TEXT, stacks=COUNT, in_progress=COUNT, failed=COUNT, jobs=COUNT)
+    ),
+    running=list_of(_JOB),
+    queued=list_of(_JOB),
+    failed_stacks=list_of(
+        object_with(
+            id=TEXT,
+            stack_name=TEXT,
+            project_id=TEXT,
+            stack_status=TEXT,
+            stack_status_reason=TEXT,
+            updated_time=MAYBE,
+        )
+    ),
+    unread=list_of(
+        object_with(
+            project_id=TEXT, resource_type=TEXT, reason=TEXT, observed_at=MAYBE, next_at=MAYBE
+        )
+    ),
+    breakers=list_of(
+        object_with(
+            id=TEXT,
+            project_id=TEXT,
+            resource_type=TEXT,
+            region=TEXT,
+            lost=COUNT,
+            total=COUNT,
+            since=MAYBE,
+        )
+    ),
 )
 
 QUERIES: Mapping[str, Mapping[str, Schema]] = {
@@ -47,4 +96,5 @@ BODIES: Mapping[str, Schema] = {
 RESPONSES: Mapping[str, Schema] = {
     "lint": object_with(findings=list_of(_FINDING), count=COUNT),
     "template_schema": MAP,
+    "overview": object_with(overview=_OVERVIEW),
 }

@@ -45,6 +45,7 @@ PROJECT_VIEWS = {
     "drift": "observed",
     "quarantine": "Nothing is in quarantine",
     "service": "None is suspected",
+    "overview": "Administrators of the cloud alone",
 }
 
 

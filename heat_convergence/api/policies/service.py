@@ -19,6 +19,7 @@ from heat_convergence.api.policies.base import (
 _RULES = (
     PolicyRule("build_info:build_info", READER, method="GET", path="/build_info"),
     PolicyRule("service:index", ADMIN, CONTEXT_IS_ADMIN),
+    PolicyRule("service:overview", CONTEXT_IS_ADMIN, None, method="GET", path="/overview"),
 )
 
 

@@ -102,6 +102,7 @@ BUILD_AND_SERVICE_ROUTES = [
         "build_info:build_info",
         response_schema="build_info",
     ),
+    Route("GET", "/overview", "overview.show", "service:overview", response_schema="overview"),
     Route(
         "GET", "/services", "build_info.service_list", "service:index", response_schema="services"
     ),

@@ -9,6 +9,7 @@ import { showStacks } from "./views/stacks.js";
 import { showStack } from "./views/stack.js";
 import { showCreate } from "./views/create.js";
 import { showCompare } from "./views/compare.js";
+import { showOverview } from "./views/overview.js";
 import { showPlan, showPlans } from "./views/plans.js";
 import { showQuarantine } from "./views/quarantine.js";
 import { showProjectDrift } from "./views/project_drift.js";
@@ -22,6 +23,7 @@ const VIEWS = {
   drift: () => showProjectDrift(),
   quarantine: () => showQuarantine(),
   service: () => showService(),
+  overview: () => showOverview(),
 };
 const LINKS = [
   ["stacks", "Stacks"],
@@ -31,6 +33,7 @@ const LINKS = [
   ["drift", "Drift"],
   ["quarantine", "Quarantine"],
   ["service", "Service"],
+  ["overview", "Overview"],
 ];
 
 const main = document.getElementById("main");
