@@ -29,6 +29,7 @@ from heat_convergence.clients.settings import ClientSettings
 from heat_convergence.common import errors
 
 Json = Any
+_ANY_NAME = "heat-convergence"  # Keystone refuses a query for an empty name
 _ID = re.compile(r"[0-9A-Za-z_-]{1,64}")
 
 
@@ -157,7 +158,7 @@ class DomainAdministrator:
 
     def check_access(self) -> str:
         """Log in, find the role of stacks' users, and return the id of the domain."""
-        self.list_projects("")
+        self.list_projects(_ANY_NAME)
         return self.domain_id if self._role_id else ""
 
     # -- projects

@@ -343,6 +343,8 @@ class FakeKeystone:
 
     def _get_projects(self, caller: Any, parts: Any, body: Any, request: Any) -> Response:
         name = request.GET.get("name")
+        if name == "":
+            raise KeystoneHttpError(400, "Invalid input for field/attribute name.")
         return _json({"projects": [p for p in self.projects.values() if p["name"] == name]})
 
     def _delete_projects(self, caller: Any, parts: Any, body: Any, request: Any) -> Response:

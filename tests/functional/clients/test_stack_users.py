@@ -9,6 +9,7 @@ import pytest
 
 from heat_convergence.clients import signed_urls
 from heat_convergence.clients.auth import ServiceAuth
+from heat_convergence.clients.identity_probe import IdentityProbe
 from heat_convergence.clients.settings import ClientSettings
 from heat_convergence.clients.signed_urls import Ec2SignatureVerifier
 from heat_convergence.clients.stack_users import Ec2Keys, StackUser, StackUsers
@@ -152,6 +153,11 @@ def test_domain_may_be_configured_by_name(service: ServiceAuth, fake: FakeKeysto
     )
     created = StackUsers(by_name, service).ensure_project("tree")
     assert fake.projects[created]["domain_id"] == "heat-domain"
+
+
+def test_check_of_the_domain_finds_it(service: ServiceAuth) -> None:
+    """Keystone refuses an empty name."""
+    assert IdentityProbe(SETTINGS, service).check_stack_domain() == "heat-domain"
 
 
 def test_repr_of_keys_shows_no_secret() -> None:
