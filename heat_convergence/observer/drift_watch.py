@@ -19,6 +19,7 @@ from heat_convergence.common.failures import Unavailable
 from heat_convergence.common.fair_executor import SlotGroups
 from heat_convergence.common.transactions import retry_transaction
 from heat_convergence.convergence.drift.observation import (
+    DRIFTED,
     MassLossBreaker,
     ObservationSource,
     WatchedResource,
@@ -51,6 +52,7 @@ from heat_convergence.stacks.daemon_services import (
     DaemonServices,
     EvaluationServices,
 )
+from heat_convergence.template.environment.drift_policies import DriftPolicy
 
 LOG = logging.getLogger(__name__)
 _CLOCK_ERROR_S = 0.5  # between the times of two observers
@@ -281,6 +283,8 @@ class DriftWatch:
         self._reports.report_unread(read.group, read.result.reason)
         watched = (member.watched for member in read.members)
         self._reports.report_observations(watched, read.result.changed)
+        if _may_need_repairs(read):
+            self._next_repair_at = read.started_at
 
     def _breakers_after(
         self, read: _GroupRead
@@ -320,6 +324,18 @@ class DriftWatch:
         if read.result.changed or any(_changed_since(each, recent) for each in read.members):
             return shortest_s
         return min(2 * read.group.interval_s, longest_s)
+
+
+def _may_need_repairs(read: _GroupRead) -> bool:
+    """Return whether something that a policy repairs has drifted, or had before this read.
+
+    The latter may be missing, which this read has confirmed.
+    """
+    recorded = (member.watched.recorded for member in read.members)
+    observations = (*read.result.changed, *(each for each in recorded if each is not None))
+    return any(
+        each.policy is DriftPolicy.REPAIR and each.status in DRIFTED for each in observations
+    )
 
 
 def _add_slots(

@@ -64,6 +64,36 @@ def test_change_is_observed_when_it_is_announced(service, emulated_cloud):
     assert found["observation_source"] == "notification"
 
 
+def test_repair_starts_as_soon_as_its_drift_is_observed(service, emulated_cloud):
+    path, port_id = port_stack(service)
+    service.send("PUT", f"{path}/drift/policy", {"policy": "repair"})
+    watch(service)
+    body = ours(emulated_cloud, "neutron.port", port_id)
+    body["name"] = "other"
+    service.clock.advance(2)
+    notify_port(service, port_id)
+    run(service)
+    service.run_until_idle()
+    assert body["name"] == "one"
+
+
+def test_missing_resource_is_repaired_at_the_read_that_confirms_it(service, emulated_cloud):
+    path, port_id = port_stack(service)
+    service.send("PUT", f"{path}/drift/policy", {"policy": "repair"})
+    watch(service)
+    service.clock.advance(2)
+    emulated_cloud.emulation.remove(port_id)
+    notify_port(service, port_id, "port.delete.end")
+    run(service)
+    service.run_until_idle()
+    assert physical_id(service, path, "port") == port_id  # RULE 10: one read is not enough
+    service.clock.advance(2)
+    notify_port(service, port_id, "port.delete.end")
+    run(service)
+    service.run_until_idle()
+    assert physical_id(service, path, "port") != port_id
+
+
 def test_other_groups_are_not_read(service, emulated_cloud):
     path = create_stack(service, everything())
     watch(service)
