@@ -33,7 +33,7 @@ Json = Any
 TESTBED_VARIABLE = "HEAT_CONVERGENCE_TEST_CLOUD"
 # Real Heat's endpoint up to ``/v1``, beside the cloud.
 HEAT_VARIABLE = "HEAT_CONVERGENCE_TEST_HEAT"
-KEYSTONE_START_TIMEOUT_S = 60.0
+KEYSTONE_START_TIMEOUT_S = 300.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,22 +267,50 @@ def short_token_keystone(
     Raises:
         FileNotFoundError: The cloud's software is not in the folder of its description.
     """
-    config_path = cloud_testbed.folder / "etc" / "keystone" / "keystone.conf"
-    server = cloud_testbed.folder / "venv" / "bin" / "uwsgi"
-    if not (config_path.exists() and server.exists()):
-        raise FileNotFoundError(f"there is no Keystone to start in {cloud_testbed.folder}")
+    with _second_keystone(cloud_testbed, folder, {"expiration": str(token_lifetime_s)}) as found:
+        yield found
+
+
+@contextmanager
+def empty_keystone(
+    cloud_testbed: CloudTestbed, folder: Path, database_url: str
+) -> Iterator[CloudTestbed]:
+    """Run a second Keystone on an empty database, which has an administrator and his project.
+
+    Raises:
+        FileNotFoundError: The cloud's software is not in the folder of its description.
+    """
+    options = {"connection": database_url, "enabled": "False", "driver": "noop"}
+    with _second_keystone(cloud_testbed, folder, options, is_empty=True) as found:
+        yield found
+
+
+@contextmanager
+def _second_keystone(
+    cloud_testbed: CloudTestbed,
+    folder: Path,
+    options: Mapping[str, str],
+    *,
+    is_empty: bool = False,
+) -> Iterator[CloudTestbed]:
+    """Run a Keystone with the cloud's configuration, but for some options."""
+    programs = cloud_testbed.folder / "venv" / "bin"
     port = free_port()
-    lines = []
-    for line in config_path.read_text().splitlines():
-        if line.startswith("expiration ="):
-            line = f"expiration = {token_lifetime_s}"
-        elif line.startswith("public_endpoint ="):
-            line = f"public_endpoint = http://127.0.0.1:{port}"
-        lines.append(line)
-    (folder / "keystone.conf").write_text("\n".join(lines) + "\n")
+    _write_keystone_config(
+        cloud_testbed, folder, {**options, "public_endpoint": f"http://127.0.0.1:{port}"}
+    )
     log = (folder / "keystone.log").open("ab")
+    if is_empty:
+        manage = [str(programs / "keystone-manage"), f"--config-file={folder}/keystone.conf"]
+        account = ["--bootstrap-username=admin", "--bootstrap-project-name=admin",
+                   f"--bootstrap-password={cloud_testbed.facts['password']}",
+                   f"--bootstrap-region-id={cloud_testbed.facts['region']}",
+                   *(f"--bootstrap-{each}-url=http://127.0.0.1:{port}"
+                     for each in ("admin", "internal", "public"))]  # fmt: skip
+        for command in (["db_sync"], ["bootstrap", *account]):
+            subprocess.run([*manage, *command], check=True, stdout=log, stderr=log)
     process = subprocess.Popen(
-        [str(server), "--http-socket", f"127.0.0.1:{port}", "--module",
+        [str(programs / "uwsgi"), "--http-socket", f"127.0.0.1:{port}", "--module",
          "keystone.wsgi.api:application", "--virtualenv", str(cloud_testbed.folder / "venv"),
          "--need-app", "--die-on-term", "--enable-threads", "--threads", "4",
          "--buffer-size", "65535", "--add-header", "Connection: close"],
@@ -296,8 +324,22 @@ def short_token_keystone(
         yield CloudTestbed(cloud_testbed.folder, cloud_testbed.facts, url)
     finally:
         process.terminate()
-        process.wait(30)
+        process.wait(120)
         log.close()
+
+
+def _write_keystone_config(
+    cloud_testbed: CloudTestbed, folder: Path, options: Mapping[str, str]
+) -> None:
+    """Write the cloud's configuration of Keystone with other values of some options."""
+    config_path = cloud_testbed.folder / "etc" / "keystone" / "keystone.conf"
+    if not config_path.exists():
+        raise FileNotFoundError(f"there is no Keystone to start in {cloud_testbed.folder}")
+    lines = []
+    for line in config_path.read_text().splitlines():
+        name = line.partition(" =")[0]
+        lines.append(f"{name} = {options[name]}" if name in options else line)
+    (folder / "keystone.conf").write_text("\n".join(lines) + "\n")
 
 
 def _responds(url: str) -> bool:
