@@ -13,7 +13,11 @@ from typing import Any
 
 import pytest
 
-from heat_convergence.testing.daemon_processes import ServiceDeployment
+from heat_convergence.testing.daemon_processes import (
+    ConfigOptions,
+    ServiceDeployment,
+    merge_options,
+)
 from tests.cloud.testbed import (
     TESTBED_VARIABLE,
     CloudTestbed,
@@ -44,10 +48,12 @@ def deploy(
     with ExitStack() as cleanup:
 
         def deploy_service(
-            keystone: CloudTestbed = cloud_testbed, **defaults: Any
+            keystone: CloudTestbed = cloud_testbed,
+            sections: ConfigOptions | None = None,
+            **defaults: Any,
         ) -> DeployedService:
-            options = {section: dict(values) for section, values in keystone.options().items()}
-            options["DEFAULT"].update(defaults)
+            options = merge_options(keystone.options(), sections or {})
+            options = merge_options(options, {"DEFAULT": defaults})
             deployment = ServiceDeployment(
                 tmp_path_factory.mktemp("service"),
                 database_url=cleanup.enter_context(_database()),
