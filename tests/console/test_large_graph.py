@@ -11,9 +11,8 @@ from tests.console.browser import RecordedPage, take_screenshot
 from tests.console.conftest import EmulatedConsole
 
 COUNT, LAYER = 2_000, 25
-# Measured 0.04 s and 40 frames without a graphics card. Other tests share the machine, so that the
-# fastest tenth of the frames is judged.
-FIRST_PICTURE_S, FRAMES_PER_SECOND, MEMORY_BYTES = 1.0, 30, 300 * 2**20
+# Other tests share the machine, so that the script's time for a frame is judged, not the frames.
+FIRST_PICTURE_S, FRAME_MS, MEMORY_BYTES = 1.0, 1000 / 30, 300 * 2**20
 STACK = {
     "stack_name": "large",
     "id": "large-id",
@@ -33,16 +32,19 @@ PROGRESS = {
     "first_failure": None,
     "resources": [],
 }
-# Moves and zooms the graph at each frame for two seconds; returns the milliseconds of the frames.
+# Moves and zooms the graph at each frame for two seconds; returns the milliseconds from frame to
+# frame, and those that the script took to draw each.
 MOVE = """() => new Promise(resolve => {
     const canvas = document.querySelector("canvas");
     const end = performance.now() + 2000;
     const times = [];
+    const drawn = [];
     let frames = 0;
     let last = performance.now();
     function frame(now) {
-        if (now > end) return resolve(times);
+        if (now > end) return resolve([times, drawn]);
         times.push(now - last);
+        drawn.push(Number(canvas.dataset.paintMs));
         last = now;
         frames += 1;
         const direction = frames % 60 < 30 ? "ArrowLeft" : "ArrowRight";
@@ -88,11 +90,14 @@ def test_two_thousand_resources_are_drawn_at_once_and_move_smoothly(
     expect(page.locator("section.split")).to_have_attribute("data-nodes", str(COUNT))
     drawing = "Number(document.querySelector('section.split').dataset.drawingMs)"
     drawing_s = page.evaluate(drawing) / 1e3
-    times_ms = sorted(page.evaluate(MOVE)[1:])
-    frames_per_second = 1000 / times_ms[len(times_ms) // 10]
+    times_ms, drawn_ms = (sorted(each[2:]) for each in page.evaluate(MOVE))
+    middle = len(times_ms) // 2
     memory = page.evaluate("performance.memory.usedJSHeapSize")
-    print(f"first picture {drawing_s} s, {frames_per_second} frames/s, {memory / 2**20:.0f} MiB")
+    print(
+        f"first picture {drawing_s} s, {1000 / times_ms[middle]:.0f} frames/s,"
+        f" script {drawn_ms[middle]} ms a frame, {memory / 2**20:.0f} MiB"
+    )
     take_screenshot(page, "large-graph")
     assert drawing_s < FIRST_PICTURE_S
-    assert frames_per_second >= FRAMES_PER_SECOND
+    assert drawn_ms[middle] < FRAME_MS
     assert memory < MEMORY_BYTES

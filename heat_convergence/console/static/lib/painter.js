@@ -1,8 +1,12 @@
-/** Drawing of the graph on a canvas. Draws what is visible alone, so that 2,000 nodes are fluid. */
+/**
+ * Drawing of the graph on a canvas, so that 2,000 nodes are fluid: what is not visible is left out,
+ * and from far away nodes are plain rectangles, drawn colour by colour, and edges straight hairlines.
+ */
 
 import { NODE } from "./layout.js";
 import { statusClass } from "./format.js";
 
+const READABLE = 0.35; // the least scale with texts
 const SYMBOLS = { progress: "◐", complete: "●", failed: "✖", none: "○" };
 const NAMES = ["text", "muted", "line", "surface", "raised", "accent", "progress", "complete", "failed", "none"];
 
@@ -34,9 +38,25 @@ export function paint(context, graph, view, colours, selected) {
   };
   const visible = graph.nodes.filter((node) => overlaps(node, area));
   for (const node of visible) if (node.inner) paintBox(context, node, colours);
-  paintEdges(context, graph.edges, area, colours, selected);
-  const readable = view.scale > 0.35;
-  for (const node of visible) paintNode(context, node, colours, readable, node.path === selected);
+  paintEdges(context, graph.edges, area, colours, { selected, scale: view.scale });
+  if (view.scale > READABLE) for (const node of visible) paintNode(context, node, colours, node.path === selected);
+  else paintFar(context, visible, colours, selected);
+}
+
+/** Draw nodes without texts; a change of the colour costs more than a rectangle. */
+function paintFar(context, nodes, colours, selected) {
+  const byKind = new Map();
+  for (const node of nodes) {
+    if (node.inner) continue;
+    const kind = statusClass(node.resource.resource_status);
+    if (!byKind.has(kind)) byKind.set(kind, []);
+    byKind.get(kind).push(node);
+  }
+  for (const [kind, found] of byKind) {
+    context.fillStyle = colours[kind];
+    for (const { x, y, width, height } of found) context.fillRect(x, y, width, height);
+  }
+  for (const node of nodes) if (node.inner || node.path === selected) paintNode(context, node, colours, node.path === selected);
 }
 
 function overlaps(node, area) {
@@ -53,18 +73,18 @@ function paintBox(context, node, colours) {
   context.strokeRect(node.x, node.y, node.width, node.height);
 }
 
-function paintEdges(context, edges, area, colours, selected) {
+function paintEdges(context, edges, area, colours, { selected, scale }) {
   const near = [];
+  const traceEdge = scale > READABLE ? trace : traceFar;
   context.strokeStyle = colours.line;
-  context.lineWidth = 1.2;
+  context.lineWidth = scale > READABLE ? 1.2 : 1 / scale;
   context.beginPath();
   for (const edge of edges) {
     const { from, to } = edge;
-    const top = Math.min(from.y, to.y);
-    const bottom = Math.max(from.y + from.height, to.y + to.height);
-    if (bottom < area.top || top > area.bottom) continue;
-    if (from.path === selected || to.path === selected) near.push(edge);
-    else trace(context, edge);
+    if (Math.min(from.y, to.y) > area.bottom || Math.max(from.y + from.height, to.y + to.height) < area.top) continue;
+    if (Math.min(from.x, to.x) > area.right || Math.max(from.x + from.width, to.x + to.width) < area.left) continue;
+    if (selected !== null && (from.path === selected || to.path === selected)) near.push(edge);
+    else traceEdge(context, edge);
   }
   context.stroke();
   context.strokeStyle = colours.accent;
@@ -72,6 +92,11 @@ function paintEdges(context, edges, area, colours, selected) {
   context.beginPath();
   for (const edge of near) trace(context, edge);
   context.stroke();
+}
+
+function traceFar(context, { from, to }) {
+  context.moveTo(from.x + from.width / 2, from.y + from.height);
+  context.lineTo(to.x + to.width / 2, to.y);
 }
 
 function trace(context, { from, to }) {
@@ -83,7 +108,7 @@ function trace(context, { from, to }) {
   context.bezierCurveTo(x1, y1 + bend, x2, to.y - bend, x2, to.y);
 }
 
-function paintNode(context, node, colours, readable, isSelected) {
+function paintNode(context, node, colours, isSelected) {
   const kind = statusClass(node.resource.resource_status);
   const height = node.inner ? NODE.title : node.height;
   if (!node.inner) {
@@ -95,7 +120,6 @@ function paintNode(context, node, colours, readable, isSelected) {
   context.strokeStyle = isSelected ? colours.accent : colours[kind];
   context.lineWidth = isSelected ? 3 : 1.2;
   context.strokeRect(node.x, node.y, node.width, node.height);
-  if (!readable) return;
   context.fillStyle = colours.text;
   context.font = "600 13px system-ui, sans-serif";
   const fold = node.resource.nestedStack ? (node.inner ? "▾ " : "▸ ") : "";
