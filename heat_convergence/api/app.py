@@ -51,6 +51,7 @@ from heat_convergence.api.controllers.stack.stack_actions import StackActionsCon
 from heat_convergence.api.controllers.stack.stack_lookup import StackLookupController
 from heat_convergence.api.controllers.stack.stack_reads import StackReadsController
 from heat_convergence.api.controllers.stack.stack_writes import StackWritesController
+from heat_convergence.api.controllers.stack.timeline import TimelineController
 from heat_convergence.api.http import MAX_BODY_BYTES_KEY, ApiRequest
 from heat_convergence.api.middleware.access_log import AccessLog, log_project_of_caller
 from heat_convergence.api.middleware.ec2_signature import Ec2SignatureAuth
@@ -185,6 +186,7 @@ def _controllers(services: ApiServices, enforcer: PolicyEnforcer) -> dict[str, A
         "stack_writes": StackWritesController(services, enforcer),
         "template_lint": TemplateLintController(services, enforcer),
         "templates": TemplatesController(services),
+        "timeline": TimelineController(services),
     }
 
 

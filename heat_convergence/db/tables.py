@@ -272,6 +272,8 @@ resource = Table(
     Column("root_id", ID, nullable=False),
     Column("guards", NameList, nullable=False, key="hooks_and_restrictions"),
     Column("hook", String(16)),
+    # What has happened to the job of the last traversal, as marks: convergence.timeline.marks.
+    Column("timeline", Text),
     Index("ix_resource_root_id", "root_id"),
     Index("ix_resource_stack_id_id", "stack_id", "id"),
     Index("ix_resource_stack_id_name", "stack_id", "name"),
@@ -343,6 +345,8 @@ event = Table(
     Column("created_at", UtcTime, nullable=False),
     Column("properties", JsonText),
     Column("sensitive", Boolean, nullable=False),
+    Column("version", Integer),  # NULL: a release that did not record it
+    Column("timeline", Text),
     Index("ix_event_stack_id_id", "stack_id", "id"),
     **TABLE_OPTIONS,
 )

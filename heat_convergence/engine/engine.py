@@ -28,6 +28,7 @@ from heat_convergence.convergence.model.job import JobState
 from heat_convergence.convergence.model.job_transitions import claim
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.ports.store import Transaction
+from heat_convergence.convergence.timeline.marks import MarkType, format_mark
 from heat_convergence.engine import claims, outcomes
 from heat_convergence.engine.execution import Outcome, execute_job
 from heat_convergence.engine.job_boundary import JobBoundary
@@ -41,6 +42,7 @@ from heat_convergence.engine.nested_executor import (
 from heat_convergence.engine.pool import JobPool
 from heat_convergence.engine.preparation_journal import PreparationJournal
 from heat_convergence.engine.prepared_jobs import lock_prepared, reject_poisoned
+from heat_convergence.engine.step_calls import LeaseCheck
 from heat_convergence.stacks.contained_bus import ContainedBus
 from heat_convergence.stacks.daemon_services import (
     DEFAULT_EVALUATION,
@@ -128,11 +130,17 @@ class Engine:
                 if not is_nested_stack_job(job)
             ]
             late = _LateCalls(self._finish, self._leases, token)
-            execute = partial(execute_job, lease_held=lease_held, errors=self._errors)
+            execute = partial(self._execute, lease_held=lease_held)
             for outcomes in self._pool.run(execute, flat, late):
                 self._finish(outcomes, token)
         except Unavailable as error:
             _log_unfinished(stack_id, version, error)
+
+    def _execute(self, job: Job, lease_held: LeaseCheck) -> Outcome:
+        """Return the outcome of a job's call, with its times."""
+        called_at = self._clock()
+        outcome = execute_job(job, lease_held=lease_held, errors=self._errors)
+        return replace(outcome, called_at=called_at, answered_at=self._clock())
 
     def _with_call_needs(self, job: Job) -> Job:
         """Return the job with what its call needs, before any call of the message starts."""
@@ -238,7 +246,9 @@ class Engine:
         # RULE 3 and 4: the lease and the intent are in the rows before any call.
         until = context.now + timedelta(seconds=self._settings.lease_s)
         self._leases.claim(token, until)
-        claims.record_claims(tx, jobs, claim(self._worker_id, token, until), context)
+        claimed = format_mark(MarkType.CLAIMED, context.now, self._worker_id)
+        transition = claim(self._worker_id, token, until).with_marks(claimed)
+        claims.record_claims(tx, jobs, transition, context)
 
     def _start_nested(self, jobs: Sequence[Job], token: str) -> None:
         """Start the traversals of nested stacks.

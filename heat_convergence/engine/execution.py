@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 from heat_convergence.common.error_boundary import BoundaryName, ErrorBoundary
 from heat_convergence.common.error_log import ErrorLog, ErrorSubject
@@ -42,6 +43,8 @@ class Outcome:
         error: a failure, tried again if its ``retry`` allows it.
         lease_lost: the call was not made; another worker does it.
         unfinished: the job has another step, which is no failure and counts no try.
+        called_at: when the call began; None where it is part of the record.
+        answered_at: when it ended.
     """
 
     job: Job
@@ -50,6 +53,8 @@ class Outcome:
     error: Error | None = None
     lease_lost: bool = False
     unfinished: bool = False
+    called_at: datetime | None = None
+    answered_at: datetime | None = None
 
     def as_failure(self, error: Error) -> Outcome:
         """Return the call as a failure, as its outcome cannot be recorded.
@@ -68,6 +73,8 @@ class Outcome:
             ),
             result=kept,
             error=error,
+            called_at=self.called_at,
+            answered_at=self.answered_at,
         )
 
     @property

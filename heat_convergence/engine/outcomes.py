@@ -22,6 +22,7 @@ from heat_convergence.convergence.model.transition_rules import JobTransition
 from heat_convergence.convergence.planning.job_steps import JobStep
 from heat_convergence.convergence.ports.settings import ConvergenceSettings
 from heat_convergence.convergence.ports.store import Transaction
+from heat_convergence.convergence.timeline.marks import format_call
 from heat_convergence.engine.execution import Outcome
 from heat_convergence.resources.protocol.properties import properties_hash
 from heat_convergence.resources.redaction import redact_secrets
@@ -67,7 +68,8 @@ def record_outcomes(
     retried = [o for o in current if o.retryable or o.retry_with_new_incarnation]
     tries = _count_tries(tx, retried, context.settings.retry_limit)
     _save(tx, current, [_change_of(o, tries.get(o.job.row.id), context) for o in current])
-    _save(tx, stale, [(job_transitions.return_lease(), _facts(o)) for o in stale])
+    returned = job_transitions.return_lease()
+    _save(tx, stale, [(_with_call(returned, o, context), _facts(o)) for o in stale])
     # A job of the newer version that deletes one of the stale resources resets data again.
     _reset_data(tx, _data_resets(current))
     # Jobs that waited for this worker may be claimed now.
@@ -202,7 +204,18 @@ def _change_of(outcome: Outcome, tries: int | None, context: TraversalContext) -
         "status_reason": _status_reason(outcome),
         "touched_version": row.job.version if touched else row.job.touched_version,
     }
-    return _transition(outcome, tries or 0, context), columns
+    transition = _transition(outcome, tries or 0, context)
+    return _with_call(transition, outcome, context), columns
+
+
+def _with_call(
+    transition: JobTransition, outcome: Outcome, context: TraversalContext
+) -> JobTransition:
+    """Return the transition with the times of the call, which may be part of its record."""
+    answered_at = outcome.answered_at or context.now
+    observed = str(transition.values.get("observed") or "")
+    call = format_call(outcome.called_at or answered_at, answered_at, observed)
+    return transition.with_marks(call)
 
 
 def _transition(outcome: Outcome, tries: int, context: TraversalContext) -> JobTransition:
@@ -211,7 +224,7 @@ def _transition(outcome: Outcome, tries: int, context: TraversalContext) -> JobT
     pause_s = _pause_s(outcome, tries, settings)
     if pause_s is not None:
         _report_retry(outcome, context)
-        return job_transitions.retry_call(context.now + timedelta(seconds=pause_s))
+        return job_transitions.retry_call(context.now + timedelta(seconds=pause_s), context.now)
     if outcome.needs_replacement:
         observed = None if result is None else ObservedState.FAILED
         return job_transitions.request_replacement(observed, repost_at)

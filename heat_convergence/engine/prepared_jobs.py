@@ -52,8 +52,8 @@ def _differs(locked: Resource, before: Resource) -> bool:
 
     The sweep posts a job again whose evaluation takes long; that is no reason to repeat it.
     """
-    posted_at = locked.job.posted_at
-    return locked != with_values(narrow(before), {"posted_at": posted_at})
+    posted = {"posted_at": locked.job.posted_at, "timeline": locked.job.timeline}
+    return locked != with_values(narrow(before), posted)
 
 
 def reject_poisoned(

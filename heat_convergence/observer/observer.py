@@ -193,7 +193,7 @@ class Observer:
             if error_id is not None:
                 self._stacks.fail_resources(stack_id, [row.id for row in members], error_id)
         known, groups = plan_polls(due, self._registry, now, self._errors)
-        self._results.append(known)
+        self._results.append(known.made_at(now))
         for key, group in groups.items():
             self._waiting.setdefault(key, PollGroup()).merge(group)
 
@@ -206,7 +206,9 @@ class Observer:
     def _poll(self, group: PollGroup) -> None:
         """Observe resources, perhaps in another thread; the next round records the result."""
         self._boundary.search(
-            lambda: self._results.append(group.run(self._registry, self._errors, self._requests))
+            lambda: self._results.append(
+                group.run(self._registry, self._errors, self._requests).made_at(self._clock())
+            )
         )
 
     def _process_results(self) -> None:

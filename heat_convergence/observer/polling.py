@@ -6,7 +6,7 @@ Called by ``run_observer`` outside any transaction; changes nothing anywhere.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -66,6 +66,13 @@ class PollResult:
         self.resource_ids.setdefault(row.stack_id, []).append(row.id)
         if observation is not None:
             self.observations.setdefault(row.stack_id, {})[row.id] = observation
+
+    def made_at(self, now: datetime) -> PollResult:
+        """Return the result with the time of its observations."""
+        for found in self.observations.values():
+            for row_id, observation in found.items():
+                found[row_id] = replace(observation, made_at=now)
+        return self
 
     def merge(self, other: PollResult) -> None:
         """Add the resources of another result."""

@@ -107,8 +107,9 @@ def test_unblocked_resources_require_nothing_unready(graph):
         tx.readiness.mark_ready(1, ["a"])
         assert tx.readiness.find_unblocked_by(1, ["a"]) == []
         tx.readiness.mark_ready(1, ["b"])
-        assert [row.id for row in tx.readiness.find_unblocked_by(1, ["a"])] == ["c"]
-        assert [row.id for row in tx.readiness.find_unblocked_by(1, ["a", "b"])] == ["c"]
+        assert _unblocked(tx, ["a"]) == [("c", "a")]
+        assert _unblocked(tx, ["a", "b"]) == [("c", "a")]
+        assert _unblocked(tx, ["b"]) == [("c", "b")]
         assert (
             tx.readiness.find_unblocked_by(1, ["e"]),
             tx.readiness.find_unblocked_by(1, []),
@@ -119,7 +120,7 @@ def test_unblocked_resources_require_nothing_unready(graph):
 def test_only_blocked_jobs_are_unblocked(graph):
     with graph.store.transaction() as tx:
         tx.readiness.mark_ready(1, ["a", "b"])
-        (row,) = tx.readiness.find_unblocked_by(1, ["a"])
+        ((row, _cause),) = tx.readiness.find_unblocked_by(1, ["a"])
         assert (row.stack_id, row.name, row.job.verb) == ("stack-1", "c", "CONVERGE")
         tx.jobs.apply(["c"], job_transitions.cancel())
         assert tx.readiness.find_unblocked_by(1, ["a"]) == []
@@ -190,3 +191,7 @@ def test_level_lets_those_start_that_wait_for_no_more(seeder):
         tx.readiness.mark_ready(1, ["a"])
         assert unblocked(tx, 1, "bcd") == ["b", "c", "d"]
         assert tx.readiness.find_unready(1, ["a"]) == frozenset()
+
+
+def _unblocked(tx, ids):
+    return [(row.id, cause) for row, cause in tx.readiness.find_unblocked_by(1, ids)]

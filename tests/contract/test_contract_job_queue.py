@@ -144,8 +144,8 @@ class TestTransitions:
             tx.jobs.apply_each({})
             tx.jobs.apply_each(
                 {
-                    "a": (job_transitions.retry_later(time_at(5)), {"status_reason": "a waits"}),
-                    "b": (job_transitions.retry_later(time_at(6)), {"status_reason": "b waits"}),
+                    "a": (_retry_at(5), {"status_reason": "a waits"}),
+                    "b": (_retry_at(6), {"status_reason": "b waits"}),
                 }
             )
         found = [
@@ -188,3 +188,7 @@ def test_memory_store_refuses_illegal_transitions():
     seeder.resources(resource_row("a", job_state=JobState.RUNNING))
     with seeder.store.transaction() as tx, pytest.raises(transition_rules.IllegalTransition):
         tx.jobs.apply(["a"], job_transitions.claim("engine", "token", time_at(5)))
+
+
+def _retry_at(seconds):
+    return job_transitions.retry_later(time_at(seconds), time_at(4))

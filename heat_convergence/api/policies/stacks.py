@@ -161,6 +161,12 @@ _RULES = (
         method="GET",
         path="/stacks/{stack_name}/{stack_id}/progress",
     ),
+    PolicyRule(
+        "stacks:show_timeline",
+        READER,
+        method="GET",
+        path="/stacks/{stack_name}/{stack_id}/timeline",
+    ),
 )
 
 # Asked beside the rule of the route, when a request is not for one project alone.

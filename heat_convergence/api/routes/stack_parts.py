@@ -67,6 +67,14 @@ STACK_PART_ROUTES = [
     ),
     Route(
         "GET",
+        STACK_PATH + "/timeline",
+        "timeline.show",
+        "stacks:show_timeline",
+        query_schema="timeline",
+        response_schema="timeline",
+    ),
+    Route(
+        "GET",
         STACK_PATH + "/drift",
         "drift.show",
         "drift:show",

@@ -10,7 +10,7 @@ Source: docs/reference/events-and-states.rst, "Hooks".
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from heat_convergence.common import errors
@@ -63,6 +63,7 @@ def pause_before_jobs(
     context: TraversalContext,
     *,
     single_step: bool = False,
+    own_marks: Mapping[str, str] | None = None,
 ) -> frozenset[str]:
     """Hold rows whose jobs may start and that have a hook before them.
 
@@ -72,6 +73,7 @@ def pause_before_jobs(
         rows: rows whose jobs may start.
         context: the time and the ids.
         single_step: hold all rows that a hook is possible for.
+        own_marks: what the timelines of rows say before that, by id.
 
     Returns:
         The ids of the rows that were held.
@@ -83,7 +85,7 @@ def pause_before_jobs(
             continue
         if single_step or hook in row.desired.hooks_and_restrictions:
             held.append((row, hook))
-    _hold(tx, stack, held, context)
+    _hold(tx, stack, held, context, own_marks)
     return frozenset(row.id for row, _hook in held)
 
 
@@ -118,14 +120,18 @@ def pause_after_jobs(
 
 
 def _hold(
-    tx: Transaction, stack: Stack, held: Sequence[HeldRow], context: TraversalContext
+    tx: Transaction,
+    stack: Stack,
+    held: Sequence[HeldRow],
+    context: TraversalContext,
+    own_marks: Mapping[str, str] | None = None,
 ) -> None:
     if not held:
         return
     for hook in sorted({hook for _row, hook in held}):
         tx.jobs.apply(
             [row.id for row, row_hook in held if row_hook == hook],
-            job_transitions.hold_at_breakpoint(hook),
+            job_transitions.hold_at_breakpoint(hook, context.now).with_marks(own_marks=own_marks),
         )
     tx.events.insert(
         [

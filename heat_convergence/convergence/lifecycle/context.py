@@ -20,6 +20,7 @@ from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.ports.settings import ConvergenceSettings
 from heat_convergence.convergence.ports.store import Transaction
+from heat_convergence.convergence.timeline import marks
 
 STACK_TYPE = "OS::Heat::Stack"
 RESOURCE_CHANGES = {
@@ -97,6 +98,8 @@ class TraversalContext:
         """
         change = RESOURCE_CHANGES[status]
         routine = status is not Status.FAILED
+        ended = status is not Status.IN_PROGRESS
+        timeline = marks.for_event(row.id, row.job.timeline) if ended else None
         self.report(Report(row, change, action, reason, is_routine=routine))
         return Event(
             id=self.ids(),
@@ -110,6 +113,8 @@ class TraversalContext:
             created_at=self.now,
             properties=properties,
             sensitive=_has_sensitive_properties(row),
+            version=row.job.version,
+            timeline=timeline,
         )
 
     def stack_event(self, stack: Stack, status: Status, reason: str) -> Event:
@@ -125,6 +130,7 @@ class TraversalContext:
             status=status,
             reason=reason,
             created_at=self.now,
+            version=stack.version,
         )
 
 

@@ -9,7 +9,7 @@ of a stack than about the number of jobs that it posts; ADR 5 has the reasons.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
@@ -44,12 +44,23 @@ class OutgoingMessage:
 
 
 def schedule_leaves(
-    tx: Transaction, stack: Stack, leaves: Sequence[str], context: TraversalContext
+    tx: Transaction,
+    stack: Stack,
+    leaves: Sequence[str],
+    context: TraversalContext,
+    own_marks: Mapping[str, str] | None = None,
 ) -> tuple[OutgoingMessage, ...]:
     """Schedule leaves as far as there is room in flight, older QUEUED ones first.
 
     They are POSTED at once if no other job of the project waits for the bus; leaves that
     find no room are QUEUED.
+
+    Args:
+        tx: the transaction.
+        stack: the stack, locked.
+        leaves: ids of resources whose jobs may start.
+        context: the time and the settings.
+        own_marks: what the timelines of leaves say before that, by id.
     """
     load = tx.jobs.get_workload(stack.project_id, stack.id)
     room = max(context.settings.jobs_in_flight - load.in_flight, 0)
@@ -57,9 +68,13 @@ def schedule_leaves(
     fitting = [*older, *(leaf for leaf in leaves if leaf not in older)][:room]
     posted = [] if load.has_schedulable else fitting[: _room_on_bus(load, context.settings)]
     chosen = set(fitting)
-    tx.jobs.apply([leaf for leaf in leaves if leaf not in chosen], job_transitions.queue())
-    tx.jobs.apply(fitting[len(posted) :], job_transitions.schedule(context.now))
-    tx.jobs.apply(posted, job_transitions.post(context.now))
+    now = context.now
+    for ids, transition in (
+        ([leaf for leaf in leaves if leaf not in chosen], job_transitions.queue(now)),
+        (fitting[len(posted) :], job_transitions.schedule(now)),
+        (posted, job_transitions.post(now)),
+    ):
+        tx.jobs.apply(ids, transition.with_marks(own_marks=own_marks))
     if load.has_schedulable:
         return dispatch_round_robin(tx, stack.project_id, stack.tree_id, context, load)
     return (OutgoingMessage(stack.id, stack.version, tuple(sorted(posted))),) if posted else ()

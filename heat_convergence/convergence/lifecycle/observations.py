@@ -14,6 +14,8 @@ from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.model.job import DesiredState, JobState, ObservedState
 from heat_convergence.convergence.model.json_value import Json
 from heat_convergence.convergence.model.resource import Resource
+from heat_convergence.convergence.model.resource_columns import with_values
+from heat_convergence.convergence.timeline.marks import MarkType, append_marks, format_mark
 from heat_convergence.template.environment.readiness import ReadinessLevel
 
 JobKey = tuple[int, Action, JobState | None, datetime | None]
@@ -35,6 +37,7 @@ class Observation:
         retry_with_new_incarnation: another incarnation may succeed where this one failed.
         has_next_step: the job takes another step.
         is_permanent: not even a deletion is to be tried again.
+        made_at: when it was made; None for one in the recording transaction.
         level: the level that the resource has reached, where the type says so.
         job: the key of the observed job: by the time the observation is recorded, the
             resource may have another job, of which it says nothing.  None for an
@@ -51,10 +54,19 @@ class Observation:
     is_permanent: bool = False
     level: ReadinessLevel | None = None
     job: JobKey | None = None
+    made_at: datetime | None = None
 
 
 Observations = Mapping[str, Observation]
 """Resource id → its observation."""
+
+
+def with_observation_mark(row: Resource, observation: Observation | None) -> Resource:
+    """Return the row with the time of its last observation in its timeline."""
+    if observation is None or observation.made_at is None or not row.job.timeline:
+        return row
+    mark = format_mark(MarkType.OBSERVED, observation.made_at)
+    return with_values(row, {"timeline": append_marks(row.job.timeline, mark)})
 
 
 def goal_state(row: Resource) -> ObservedState:

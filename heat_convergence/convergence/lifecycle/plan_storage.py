@@ -100,7 +100,11 @@ def _write_rows(
     tx.resources.delete(plan.discarded_ids)
     tx.resources.insert([row for row in jobs if row.id in added])
     tx.jobs.apply_each(
-        {row.id: _change_of(row, [*_JOB, *_DEFINITION]) for row in jobs if row.id in changed}
+        {
+            row.id: _change_of(row, [*_JOB, *_DEFINITION, "timeline"])
+            for row in jobs
+            if row.id in changed
+        }
     )
     _write_rescheduled(tx, [row for row in jobs if row.id in rescheduled], previous)
 
@@ -144,6 +148,8 @@ def _write_rescheduled(
     for row in jobs:
         old = stored[row.id]
         names = tuple(name for name in _JOB if get_column(row, name) != get_column(old, name))
+        if row.job.timeline:  # the timelines of all rows have been cleared
+            names = (*names, "timeline")
         values = tuple(get_column(row, name) for name in names)
         groups.setdefault(names, {}).setdefault(values, []).append(row)
     single = []
@@ -154,7 +160,7 @@ def _write_rescheduled(
             elif names:
                 transition, columns = _change_of(rows[0], names)
                 tx.jobs.apply([row.id for row in rows], transition, **columns)
-    tx.jobs.apply_each({row.id: _change_of(row, _JOB) for row in single})
+    tx.jobs.apply_each({row.id: _change_of(row, [*_JOB, "timeline"]) for row in single})
 
 
 def _change_of(row: Resource, names: Iterable[str]) -> RowChange:

@@ -27,6 +27,7 @@ from heat_convergence.convergence.lifecycle.observations import (
     Observations,
     classify_rows,
     job_key,
+    with_observation_mark,
 )
 from heat_convergence.convergence.lifecycle.quarantine import failed_deletions
 from heat_convergence.convergence.lifecycle.readiness.early_release import release_dependents
@@ -37,6 +38,7 @@ from heat_convergence.convergence.model.resource import SINGLE_STEP, Resource
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.planning.job_steps import has_nested_stack
 from heat_convergence.convergence.ports.store import Transaction
+from heat_convergence.convergence.timeline.marks import MarkType, format_mark
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +99,7 @@ def process_observations(
     nested_status.save_values(tx, current, observations)
     _record_resumed(tx, rows.resumed, context)
     if not stack.in_progress:
-        _settle(tx, rows.done, context)
+        _settle(tx, rows.done, observations, context)
         return ProgressResult(stack, messages)
     result = _advance(tx, stack, rows, observations, context)
     return replace(result, outgoing_messages=(*messages, *result.outgoing_messages))
@@ -136,7 +138,7 @@ def _record_pending(
     }
     tx.jobs.apply_each({row_id: (change, {}) for row_id, change in changes.items()})
     pauses = {
-        row.id: job_transitions.retry_later(_poll_time(observations[row.id], context))
+        row.id: job_transitions.retry_later(_poll_time(observations[row.id], context), context.now)
         for row in rows.paused
     }
     tx.jobs.apply_each({row_id: (pause, {}) for row_id, pause in pauses.items()})
@@ -198,7 +200,7 @@ def _advance(
         cause = cause or stack.first_failure_reason
     held = breakpoints.pause_after_jobs(tx, stack, rows.done, context)
     done = tuple(row for row in rows.done if row.id not in held)
-    _settle(tx, done, context)
+    _settle(tx, done, observations, context)
     early = release_dependents(tx, stack, (*rows.waiting, *rows.later), observations)
     leaves = _unblock(tx, stack, done, context, early)
     # A job that is posted again has its place in flight already.
@@ -208,7 +210,7 @@ def _advance(
     if cause is not None and stack.action is not Action.CHECK:
         return replace(stop_after_failure(tx, stack, cause, context), next_poll_at=next_poll_at)
     if done or rows.replaced or rows.failed or leaves:
-        messages = dispatch.schedule_leaves(tx, stack, leaves, context)
+        messages = dispatch.schedule_leaves(tx, stack, list(leaves), context, leaves)
     else:
         messages = dispatch.dispatch_next(tx, stack, context)
     result = ProgressResult(stack, messages, next_poll_at)
@@ -234,7 +236,12 @@ def _record_failed_check(
     return ()
 
 
-def _settle(tx: Transaction, rows: Sequence[Resource], context: TraversalContext) -> None:
+def _settle(
+    tx: Transaction,
+    rows: Sequence[Resource],
+    observations: Observations,
+    context: TraversalContext,
+) -> None:
     """Mark resources complete whose jobs are done."""
     if not rows:
         return
@@ -244,7 +251,12 @@ def _settle(tx: Transaction, rows: Sequence[Resource], context: TraversalContext
     tx.resources.update(unhealthy, status=Status.FAILED)
     tx.events.insert(
         [
-            context.resource_event(row, row.state.action, Status.COMPLETE, row.state.reason)
+            context.resource_event(
+                with_observation_mark(row, observations.get(row.id)),
+                row.state.action,
+                Status.COMPLETE,
+                row.state.reason,
+            )
             for row in rows
             if row.state.status is not Status.COMPLETE and row.id not in unhealthy
         ]
@@ -273,7 +285,8 @@ def _fail(
             job_transitions.fail(),
             {"status": status, "status_reason": shown},
         )
-        events.append(context.resource_event(row, action, Status.FAILED, shown))
+        marked = with_observation_mark(row, observation)
+        events.append(context.resource_event(marked, action, Status.FAILED, shown))
         cause = cause or f"Resource {action} failed: {reason}"
     tx.jobs.apply_each(changes)
     tx.events.insert(events)
@@ -286,7 +299,7 @@ def _unblock(
     rows: Sequence[Resource],
     context: TraversalContext,
     early: Sequence[Resource] = (),
-) -> list[str]:
+) -> dict[str, str]:
     """Mark resources ready; return the jobs that nothing stands before any more.
 
     An unblocked resource that would run only because of values that it reads, of which
@@ -298,15 +311,22 @@ def _unblock(
         rows: the resources that are done.
         context: the time, the ids and the settings.
         early: resources under way whose edges are marked already.
+
+    Returns:
+        Id of the resource → the mark of what has unblocked it.
     """
-    leaves: list[str] = []
+    leaves: dict[str, str] = {}
     ready_ids, early_ids = [row.id for row in rows], [row.id for row in early]
     every = (*rows, *early)
     single_step = any(SINGLE_STEP in row.desired.hooks_and_restrictions for row in every)
     while ready_ids or early_ids:
         tx.readiness.mark_ready(stack.version, ready_ids)
-        unblocked = tx.readiness.find_unblocked_by(stack.version, [*ready_ids, *early_ids])
+        found = tx.readiness.find_unblocked_by(stack.version, [*ready_ids, *early_ids])
         early_ids = []
+        unblocked = [row for row, _cause in found]
+        marks = {
+            row.id: format_mark(MarkType.UNBLOCKED, context.now, cause) for row, cause in found
+        }
         optional = [row.id for row in unblocked if not row.job.must_run]
         touched = (
             tx.readiness.find_with_touched_requirements(stack.version, optional)
@@ -314,8 +334,10 @@ def _unblock(
             else frozenset()
         )
         running = [row for row in unblocked if row.job.must_run or row.id in touched]
-        held = breakpoints.pause_before_jobs(tx, stack, running, context, single_step=single_step)
-        leaves.extend(row.id for row in running if row.id not in held)
+        held = breakpoints.pause_before_jobs(
+            tx, stack, running, context, single_step=single_step, own_marks=marks
+        )
+        leaves.update((row.id, marks[row.id]) for row in running if row.id not in held)
         ready_ids = [row_id for row_id in optional if row_id not in touched]
         if ready_ids:
             tx.jobs.mark_complete(ready_ids, context.now)

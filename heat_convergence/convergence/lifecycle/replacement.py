@@ -23,6 +23,7 @@ from heat_convergence.convergence.model.resource_columns import with_columns
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.planning.incarnations import physical_name
 from heat_convergence.convergence.ports.store import Transaction
+from heat_convergence.convergence.timeline.marks import MarkType, format_mark
 
 EdgePair = tuple[str, str | None]  # the id that must be ready, the id that starts then
 
@@ -176,7 +177,7 @@ def _save_failed(
     for old in old_rows:
         pause_s = context.settings.backoff_s(max(tries.get(old.id, 0) - 1, 0))
         changes[old.id] = (
-            job_transitions.remove_failed(context.now + timedelta(seconds=pause_s)),
+            job_transitions.remove_failed(context.now + timedelta(seconds=pause_s), context.now),
             {
                 "desired": DesiredState.ABSENT,
                 "status": Status.FAILED,
@@ -203,7 +204,14 @@ def _make_successor(
     )
     desired = replace(old.desired, state=DesiredState.PRESENT)
     job_state = JobState.BLOCKED if blocked else JobState.QUEUED
-    job = ResourceJob(stack.version, old.job.verb, job_state, hook=old.job.hook)
+    start = format_mark(MarkType.UNBLOCKED, context.now, old.id)
+    job = ResourceJob(
+        stack.version,
+        old.job.verb,
+        job_state,
+        hook=old.job.hook,
+        timeline=None if blocked else start,
+    )
     return Resource(
         identity, desired, job, state=ActionState(reason=old.state.reason if blocked else "")
     )

@@ -106,7 +106,7 @@ def _retry_deletions(
     changes = {}
     for row in rows:
         pause = timedelta(seconds=context.settings.backoff_s(tries.get(row.id, 0)))
-        retry = job_transitions.retry_later(context.now + pause)
+        retry = job_transitions.retry_later(context.now + pause, context.now)
         reason = observations[row.id].reason
         changes[row.id] = (retry, {"status_reason": reason})
         context.report(Report(row, "resource action retried", row.state.action, reason))

@@ -12,7 +12,12 @@ from heat_convergence.convergence.model.json_value import Json
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One change of state, as the events API shows it."""
+    """One change of state, as the events API shows it.
+
+    Attributes:
+        version: the traversal; None for events of earlier releases.
+        timeline: what has happened to the job that has ended, as marks.
+    """
 
     id: str
     stack_id: str
@@ -25,3 +30,5 @@ class Event:
     created_at: datetime
     properties: Mapping[str, Json] | None = None
     sensitive: bool = False
+    version: int | None = None
+    timeline: str | None = None

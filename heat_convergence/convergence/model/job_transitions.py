@@ -17,7 +17,7 @@ row along in the same statement:
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 from heat_convergence.convergence.model import transition_rules as rules
@@ -25,32 +25,36 @@ from heat_convergence.convergence.model.job import ObservedState
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.resource_columns import get_column
 from heat_convergence.convergence.model.transition_rules import PLANNED_COLUMNS, JobTransition
+from heat_convergence.convergence.timeline.marks import MarkType, format_mark, format_retry
+
+_PLANNED: Mapping[str, None] = dict.fromkeys(
+    name for name in PLANNED_COLUMNS if name != "job_state"
+)
 
 # -- planning -----------------------------------------------------------------
 
 
 def plan_blocked() -> JobTransition:
     """Return the transition to a job of a new traversal that others stand before."""
-    return rules.build_transition(
-        rules.PLAN_BLOCKED, posted_at=None, observed=None, observe_at=None, hook=None
-    )
+    return rules.build_transition(rules.PLAN_BLOCKED, **_PLANNED)
 
 
 def plan_queued() -> JobTransition:
     """Return the transition to a job of a new traversal that may start."""
-    return rules.build_transition(
-        rules.PLAN_QUEUED, posted_at=None, observed=None, observe_at=None, hook=None
-    )
+    return rules.build_transition(rules.PLAN_QUEUED, **_PLANNED)
 
 
 def set_aside() -> JobTransition:
     """Return the transition of a job that the new traversal leaves to the next goal."""
-    return rules.build_transition(rules.SET_ASIDE, posted_at=None, observed=None, observe_at=None)
+    return rules.build_transition(
+        rules.SET_ASIDE, posted_at=None, observed=None, observe_at=None, timeline=None
+    )
 
 
 def await_earlier_worker(now: datetime) -> JobTransition:
     """Return the transition of a job that starts when an earlier worker is done."""
-    return rules.build_transition(rules.AWAIT_PREDECESSOR, posted_at=now)
+    transition = rules.build_transition(rules.AWAIT_PREDECESSOR, posted_at=now)
+    return transition.with_marks(format_mark(MarkType.PREDECESSOR, now))
 
 
 def planned(row: Resource, columns: Iterable[str] = PLANNED_COLUMNS) -> JobTransition:
@@ -69,29 +73,35 @@ def planned(row: Resource, columns: Iterable[str] = PLANNED_COLUMNS) -> JobTrans
 # -- dispatch -----------------------------------------------------------------
 
 
-def queue() -> JobTransition:
+def queue(now: datetime) -> JobTransition:
     """Return the transition of a leaf that finds no room in flight."""
-    return rules.build_transition(rules.QUEUE)
+    return rules.build_transition(rules.QUEUE).with_marks(format_mark(MarkType.QUEUED, now))
 
 
 def schedule(now: datetime) -> JobTransition:
     """Return the transition of a leaf that waits for its project's turn."""
-    return rules.build_transition(rules.SCHEDULE, posted_at=now)
+    scheduled = format_mark(MarkType.SCHEDULED, now)
+    return rules.build_transition(rules.SCHEDULE, posted_at=now).with_marks(scheduled)
 
 
 def post(now: datetime) -> JobTransition:
     """Return the transition of a job that is sent to the engines."""
-    return rules.build_transition(rules.POST, posted_at=now)
+    posted = format_mark(MarkType.POSTED, now)
+    return rules.build_transition(rules.POST, posted_at=now).with_marks(posted)
 
 
 def repost(now: datetime) -> JobTransition:
     """Return the transition of a job that is sent to the engines once more."""
-    return rules.build_transition(rules.REPOST, posted_at=now)
+    reposted = format_mark(MarkType.REPOSTED, now)
+    return rules.build_transition(rules.REPOST, posted_at=now).with_marks(reposted)
 
 
 def reschedule(now: datetime) -> JobTransition:
     """Return the transition of a job whose retry or next step is due."""
-    return rules.build_transition(rules.RESCHEDULE, posted_at=now, observed=None, observe_at=None)
+    transition = rules.build_transition(
+        rules.RESCHEDULE, posted_at=now, observed=None, observe_at=None
+    )
+    return transition.with_marks(format_mark(MarkType.SCHEDULED, now))
 
 
 # -- workers ------------------------------------------------------------------
@@ -118,11 +128,12 @@ def await_observation(
     )
 
 
-def retry_call(observe_at: datetime | None) -> JobTransition:
+def retry_call(observe_at: datetime | None, now: datetime) -> JobTransition:
     """Return the transition that records a call to be made again at ``observe_at``."""
-    return rules.build_transition(
+    transition = rules.build_transition(
         rules.RETRY_CALL, observed=None, observe_at=observe_at, **rules.NO_LEASE
     )
+    return transition.with_marks(format_retry(now, observe_at))
 
 
 def request_replacement(
@@ -193,9 +204,10 @@ def forget_nested_stack() -> JobTransition:
     return rules.build_transition(rules.FORGET_NESTED_STACK, observed=None)
 
 
-def retry_later(observe_at: datetime | None) -> JobTransition:
+def retry_later(observe_at: datetime | None, now: datetime) -> JobTransition:
     """Return the transition of an observed job that is done again at ``observe_at``."""
-    return rules.build_transition(rules.RETRY_LATER, observed=None, observe_at=observe_at)
+    transition = rules.build_transition(rules.RETRY_LATER, observed=None, observe_at=observe_at)
+    return transition.with_marks(format_retry(now, observe_at))
 
 
 def replace_with_successor() -> JobTransition:
@@ -203,19 +215,21 @@ def replace_with_successor() -> JobTransition:
     return rules.build_transition(rules.REPLACE, observed=None, observe_at=None)
 
 
-def remove_failed(observe_at: datetime) -> JobTransition:
+def remove_failed(observe_at: datetime, now: datetime) -> JobTransition:
     """Return the transition of a failed new incarnation that is deleted from ``observe_at`` on."""
-    return rules.build_transition(rules.REMOVE_FAILED, observed=None, observe_at=observe_at)
+    transition = rules.build_transition(rules.REMOVE_FAILED, observed=None, observe_at=observe_at)
+    return transition.with_marks(format_retry(now, observe_at))
 
 
 # -- breakpoints --------------------------------------------------------------
 
 
-def hold_at_breakpoint(hook: str) -> JobTransition:
+def hold_at_breakpoint(hook: str, now: datetime) -> JobTransition:
     """Return the transition of a job that stops at the hook."""
-    return rules.build_transition(
+    transition = rules.build_transition(
         rules.HOLD, hook=hook, posted_at=None, observed=None, observe_at=None
     )
+    return transition.with_marks(format_mark(MarkType.HELD, now, hook))
 
 
 def release(observed: ObservedState, now: datetime) -> JobTransition:
@@ -225,7 +239,8 @@ def release(observed: ObservedState, now: datetime) -> JobTransition:
         observed: the state that the job was to reach.
         now: when it is observed.
     """
-    return rules.build_transition(rules.RELEASE, observed=observed, observe_at=now)
+    transition = rules.build_transition(rules.RELEASE, observed=observed, observe_at=now)
+    return transition.with_marks(format_mark(MarkType.RELEASED, now))
 
 
 # -- the end ------------------------------------------------------------------

@@ -80,6 +80,7 @@ class ResourceJob:
         must_run: False for a job that runs only if values that it reads have changed.
         touched_version: the last traversal that changed the resource's values.
         hook: the hook at which the job waits, or waited last in this traversal.
+        timeline: what has happened to the job in this traversal, as marks.
     """
 
     version: int
@@ -89,6 +90,7 @@ class ResourceJob:
     touched_version: int | None = None
     posted_at: datetime | None = None
     hook: str | None = None
+    timeline: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,12 @@ from ``RULES``.  Reads neither rows nor a clock.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from heat_convergence.convergence.model.job import JobState
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.resource_columns import with_values
+from heat_convergence.convergence.timeline.marks import append_marks
 
 OWNED_COLUMNS = frozenset(
     {
@@ -25,11 +26,12 @@ OWNED_COLUMNS = frozenset(
         "lease_token",
         "lease_expires_at",
         "hook",
+        "timeline",
     }
 )
 """Columns of a resource that transitions alone may set."""
 
-PLANNED_COLUMNS = ("job_state", "posted_at", "observed", "observe_at", "hook")
+PLANNED_COLUMNS = ("job_state", "posted_at", "observed", "observe_at", "hook", "timeline")
 """The owned columns that a new traversal sets; a lease stays with the worker that holds it."""
 
 _LEASE = ("lease_owner", "lease_token", "lease_expires_at")
@@ -71,11 +73,18 @@ class TransitionRule:
 
 @dataclass(frozen=True, slots=True)
 class JobTransition:
-    """A transition with its values: all columns of its rule, no others."""
+    """A transition with its values: all columns of its rule, no others.
+
+    Attributes:
+        marks: what is appended to the timeline of each row.
+        own_marks: what is appended before that, by the id of the row.
+    """
 
     name: str
     sources: frozenset[JobState | None]
     values: Mapping[str, object]
+    marks: str = ""
+    own_marks: Mapping[str, str] = field(default_factory=dict)
 
     def check(self, state: JobState | None) -> None:
         """Raise ``IllegalTransition`` unless the transition may start in ``state``."""
@@ -89,7 +98,23 @@ class JobTransition:
             IllegalTransition: the row's job is in another state.
         """
         self.check(row.job.state)
-        return with_values(row, self.values)
+        return with_values(row, {**self.values, **self.marked_timeline(row)})
+
+    def with_marks(
+        self, marks: str = "", own_marks: Mapping[str, str] | None = None
+    ) -> JobTransition:
+        """Return the transition with further marks, before its own."""
+        own = self.own_marks if own_marks is None else own_marks
+        return replace(self, marks=marks + self.marks, own_marks=own)
+
+    def get_marks(self, row_id: str) -> str:
+        """Return what is appended to the timeline of a row."""
+        return self.own_marks.get(row_id, "") + self.marks
+
+    def marked_timeline(self, row: Resource) -> Mapping[str, str]:
+        """Return the column with the marked timeline of a row; empty without marks."""
+        marks = self.get_marks(row.id)
+        return {"timeline": append_marks(row.job.timeline, marks)} if marks else {}
 
 
 def _rule(
@@ -130,7 +155,7 @@ SET_ASIDE = _rule(
     "set aside",
     _WITH_JOB,
     JobState.CANCELLED,
-    ("posted_at", "observed", "observe_at"),
+    ("posted_at", "observed", "observe_at", "timeline"),
     "the action does not concern the resource; the next goal plans its job again",
 )
 AWAIT_PREDECESSOR = _rule(
@@ -334,39 +359,8 @@ SETTLE = _rule(
     "the resource is observed as the goal wants it, or the job turned out to have nothing to do",
 )
 
-RULES: tuple[TransitionRule, ...] = (
-    PLAN_BLOCKED,
-    PLAN_QUEUED,
-    SET_ASIDE,
-    AWAIT_PREDECESSOR,
-    QUEUE,
-    SCHEDULE,
-    POST,
-    REPOST,
-    CLAIM,
-    AWAIT_OBSERVATION,
-    RETRY_CALL,
-    REQUEST_REPLACEMENT,
-    RETURN_LEASE,
-    DROP_LEASE,
-    EXTEND_LEASE,
-    END_LEASE,
-    KEEP_WAITING,
-    REQUEST_OBSERVATION,
-    POSTPONE_OBSERVATION,
-    END_OBSERVATION,
-    FORGET_NESTED_STACK,
-    RETRY_LATER,
-    RESCHEDULE,
-    REPLACE,
-    REMOVE_FAILED,
-    HOLD,
-    RELEASE,
-    FAIL,
-    CANCEL,
-    CANCEL_UNSTARTED,
-    CANCEL_NESTED_STACK,
-    SETTLE,
+RULES: tuple[TransitionRule, ...] = tuple(
+    each for each in list(globals().values()) if isinstance(each, TransitionRule)
 )
 """The table of transitions, in the order of a job's life."""
 

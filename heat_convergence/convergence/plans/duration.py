@@ -6,7 +6,7 @@ as soon as what it needs is ready.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from heat_convergence.convergence.model.action import Action
@@ -84,17 +84,27 @@ def _stack_duration(
     }
     absent = {name: each for name, each in by_name.items() if name not in present}
     durations = {name: own(each) for name, each in by_name.items()}
-    return _longest_path(present, durations) + _longest_path(absent, durations)
+    return sum(
+        longest_path({name: each.requires for name, each in some.items()}, durations)
+        for some in (present, absent)
+    )
 
 
-def _longest_path(steps: Mapping[str, PlannedStep], durations: Mapping[str, float]) -> float:
-    """Return the longest sum of durations along requirements, without recursion."""
+def longest_path(
+    requirements: Mapping[str, Collection[str]], durations: Mapping[str, float]
+) -> float:
+    """Return the longest sum of durations along requirements, without recursion.
+
+    Args:
+        requirements: name → the names that it needs; those without an entry are ready.
+        durations: name → seconds.
+    """
     ends: dict[str, float] = {}
-    for first in sorted(steps):
+    for first in sorted(requirements):
         pending = [first]
         while pending:
             name = pending[-1]
-            needed = steps[name].requires & steps.keys()
+            needed = set(requirements[name]) & requirements.keys()
             missing = needed - ends.keys()
             if missing and name not in ends and not missing & set(pending):
                 pending.extend(sorted(missing))

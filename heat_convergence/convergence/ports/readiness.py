@@ -37,8 +37,12 @@ class ReadinessRepository(Protocol):
     def find_with_touched_requirements(self, version: int, ids: Collection[str]) -> frozenset[str]:
         """Return those of ``ids`` that need something whose values changed in ``version``."""
 
-    def find_unblocked_by(self, version: int, ids: Collection[str]) -> list[Resource]:
-        """Return BLOCKED resources that need one of ``ids`` and nothing unready, narrow."""
+    def find_unblocked_by(self, version: int, ids: Collection[str]) -> list[tuple[Resource, str]]:
+        """Return BLOCKED resources that need one of ``ids`` and nothing unready, narrow.
+
+        Returns:
+            Each with the first of ``ids`` that it needs.
+        """
 
     def find_wrongly_blocked(self, stack_id: str, version: int) -> list[str]:
         """Return ids of BLOCKED jobs that need nothing unready: none, unless a pass was lost."""

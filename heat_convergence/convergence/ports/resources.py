@@ -55,7 +55,7 @@ class ResourceRepository(Protocol):
         """
 
     def set_versions(self, stack_id: str, version: int) -> None:
-        """Set the version of all of the stack's rows."""
+        """Set the version of all of the stack's rows, and clear their timelines."""
 
     def delete(self, ids: Collection[str]) -> None:
         """Delete rows that the graph does not name any more."""

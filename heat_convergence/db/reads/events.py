@@ -21,7 +21,7 @@ from heat_convergence.db.statements.stack_rows import NO_TIME
 from heat_convergence.db.tables import event as t
 
 _STACKS_PER_STATEMENT = 500
-_NARROW = tuple(column for column in t.c if column.name != "properties")
+_NARROW = tuple(c for c in t.c if c.name not in ("properties", "version", "timeline"))
 _SORTABLE = {"event_time": t.c.created_at, "resource_type": t.c.resource_type}
 _FILTERS: Mapping[str, sa.ColumnElement[Any]] = {
     "resource_status": t.c.status,

@@ -21,7 +21,7 @@ from heat_convergence.convergence.model.job import (
     Verb,
     Workload,
 )
-from heat_convergence.convergence.model.job_transitions import settle
+from heat_convergence.convergence.model.job_transitions import repost, settle
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.resource_columns import ResourceColumns
 from heat_convergence.convergence.model.transition_rules import JobTransition
@@ -32,14 +32,15 @@ from heat_convergence.db.statements.resource_rows import (
     ANY_OF_IDS,
     NARROW_COLUMNS,
     STACK_INDEX,
+    apply_each_transition,
+    apply_leased_transition,
+    apply_transition,
     as_parameters,
     for_update,
     for_update_skip_locked,
     new_values,
     select_narrow_rows,
-    update_each_row,
-    update_leased_row,
-    update_rows,
+    with_marks,
 )
 from heat_convergence.db.tables import resource
 
@@ -182,17 +183,13 @@ class SqlJobRepository(SqlRepository, JobRepository):
         self, ids: Collection[str], transition: JobTransition, **columns: Unpack[ResourceColumns]
     ) -> None:
         """Apply a transition to jobs, and set the same further columns of their rows."""
-        update_rows(self._connection, ids, {**transition.values, **columns})
+        apply_transition(self._connection, ids, transition, columns)
 
     def apply_each(
         self, changes: Mapping[str, tuple[JobTransition, Mapping[str, object]]]
     ) -> None:
         """Apply transitions and set further columns by row, with one prepared statement."""
-        values = {
-            row_id: {**transition.values, **columns}
-            for row_id, (transition, columns) in changes.items()
-        }
-        update_each_row(self._connection, values)
+        apply_each_transition(self._connection, changes)
 
     def apply_leased(
         self,
@@ -203,8 +200,8 @@ class SqlJobRepository(SqlRepository, JobRepository):
         columns: Mapping[str, object],
     ) -> bool:
         """Apply a transition if the row still has this lease token and version."""
-        values = {**transition.values, **columns}
-        return update_leased_row(self._connection, resource_id, token, version, values)
+        lease = (resource_id, token, version)
+        return apply_leased_transition(self._connection, lease, transition, columns)
 
     def repost(self, ids: Collection[str], now: datetime) -> None:
         """Make those of the jobs that are RUNNING POSTED again."""
@@ -212,8 +209,10 @@ class SqlJobRepository(SqlRepository, JobRepository):
             running = resource.update().where(
                 resource.c.id.in_(sorted(ids)), resource.c.job_state == JobState.RUNNING
             )
+            reposted = repost(now)
+            marks = sa.literal(reposted.marks, sa.Text)
             posted = force_index(running, resource).values(
-                job_state=JobState.POSTED, posted_at=now
+                timeline=with_marks(marks), **reposted.values
             )
             self._connection.execute(posted)
 

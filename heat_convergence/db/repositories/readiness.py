@@ -16,7 +16,7 @@ from heat_convergence.db.tables import resource, resource_graph
 from heat_convergence.template.environment.readiness import ReadinessLevel, levels_up_to
 
 # Aliases made once: every new one has all of its columns built again.
-_READY, _OTHER = resource_graph.alias(), resource_graph.alias()
+_READY, _OTHER, _CAUSING = (resource_graph.alias() for _ in range(3))
 _NOT_READY = resource_graph.c.observed_ready == sa.false()
 _FIND_UNREADY = sa.select(resource_graph.c.resource_id).where(OF_IDS, _NOT_READY).distinct()
 _MARK_READY = UPDATE.values(observed_ready=True)
@@ -33,8 +33,17 @@ _FIND_RELEASED = (
     )
     .distinct()
 )
+_CAUSE = (
+    sa.select(sa.func.min(_CAUSING.c.resource_id))
+    .where(
+        _CAUSING.c.needed_by == resource.c.id,
+        _CAUSING.c.version == VERSION,
+        _CAUSING.c.resource_id.in_(IDS),
+    )
+    .scalar_subquery()
+)
 _FIND_UNBLOCKED = (
-    sa.select(*NARROW_COLUMNS)
+    sa.select(*NARROW_COLUMNS, _CAUSE)
     .where(
         resource.c.id.in_(
             sa.select(_READY.c.needed_by).where(
@@ -110,12 +119,12 @@ class SqlReadinessRepository(SqlRepository, ReadinessRepository):
         )
         return frozenset(self._connection.scalars(statement))
 
-    def find_unblocked_by(self, version: int, ids: Collection[str]) -> list[Resource]:
+    def find_unblocked_by(self, version: int, ids: Collection[str]) -> list[tuple[Resource, str]]:
         """Return BLOCKED resources that need one of ``ids`` and nothing unready, narrow."""
         if not ids:
             return []
         found = self._connection.execute(_FIND_UNBLOCKED, edge_parameters(version, ids))
-        return [from_narrow_row(row) for row in found]
+        return [(from_narrow_row(row[:-1]), row[-1]) for row in found]
 
     def find_wrongly_blocked(self, stack_id: str, version: int) -> list[str]:
         """Return ids of BLOCKED jobs that need nothing unready."""

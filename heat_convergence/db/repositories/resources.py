@@ -38,10 +38,12 @@ from heat_convergence.db.statements.resource_rows import (
 from heat_convergence.db.tables import physical_dependency, resource, resource_graph
 
 _CHUNK = 500  # few enough for the database to look rows up by key
-_NOT_PLANNED = ("properties", "attributes")  # long, and of no use to planning
+_NOT_PLANNED = ("properties", "attributes", "timeline")  # long, and of no use to planning
 _PLANNED_FIELDS = tuple(name for name in FIELDS if name not in _NOT_PLANNED)
 _PLANNED_COLUMNS = tuple(resource.c[name] for name in _PLANNED_FIELDS)
-_read_planned = build_reader((*_PLANNED_FIELDS, "properties"), {"attributes": {}})
+_read_planned = build_reader(
+    (*_PLANNED_FIELDS, "properties"), {"attributes": {}, "timeline": None}
+)
 _GET = select_by_ids(COLUMNS)
 _LOCK = for_update(select_by_ids(NARROW_COLUMNS))
 
@@ -98,10 +100,10 @@ class SqlResourceRepository(SqlRepository, ResourceRepository):
         update_each_row(self._connection, changes)
 
     def set_versions(self, stack_id: str, version: int) -> None:
-        """Set the version of all of the stack's rows."""
+        """Set the version of all of the stack's rows, and clear their timelines."""
         of_stack = resource.update().where(resource.c.stack_id == stack_id)
         self._connection.execute(
-            force_index(of_stack, resource, STACK_INDEX).values(version=version)
+            force_index(of_stack, resource, STACK_INDEX).values(version=version, timeline=None)
         )
 
     def delete(self, ids: Collection[str]) -> None:

@@ -25,7 +25,11 @@ from heat_convergence.db.index_hints import force_index
 from heat_convergence.db.repositories.resources import SqlResourceRepository
 from heat_convergence.db.statements import hinted_observations, snapshot_rows
 from heat_convergence.db.statements.readable_rows import read_each, select_earliest
-from heat_convergence.db.statements.resource_rows import lock_matching, update_rows
+from heat_convergence.db.statements.resource_rows import (
+    apply_transition,
+    lock_matching,
+    update_rows,
+)
 from heat_convergence.db.tables import resource, snapshot, stack
 
 _POSTED_OR_RUNNING = sorted({JobState.POSTED, JobState.RUNNING})
@@ -53,7 +57,7 @@ class SqlSweepRepository(SweepRepository):
         with self._database.write() as connection:
             oldest = _oldest(connection, lost, resource.c.posted_at, limit)
             rows = lock_matching(connection, oldest, lost)
-            update_rows(connection, [row.id for row in rows], repost(now).values)
+            apply_transition(connection, [row.id for row in rows], repost(now))
         return _counted("lost jobs", [JobRef(row.stack_id, row.version, row.id) for row in rows])
 
     def take_due_observations(self, now: datetime, until: datetime, limit: int) -> list[Resource]:

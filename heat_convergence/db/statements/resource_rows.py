@@ -16,6 +16,8 @@ from sqlalchemy.engine import Connection
 from heat_convergence.convergence.model import resource_columns
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.resource_columns import WIDE_COLUMNS, with_values
+from heat_convergence.convergence.model.transition_rules import JobTransition
+from heat_convergence.convergence.timeline.marks import MAX_CHARS
 from heat_convergence.db.encryption.column_encryption import SensitiveValue
 from heat_convergence.db.index_hints import force_index
 from heat_convergence.db.statements import value_dedup
@@ -33,6 +35,7 @@ IDS: sa.BindParameter[Any] = sa.bindparam("ids", expanding=True)
 ANY_OF_IDS = resource.c.id.in_(IDS)
 _ROW_ID = resource.c.id == sa.bindparam("row_id")
 LEASE_TOKEN = resource.c.lease_token == sa.bindparam("token")
+_MARKS: sa.BindParameter[str] = sa.bindparam("marks", type_=sa.Text)
 _LEASED = sa.and_(_ROW_ID, LEASE_TOKEN, resource.c.version == sa.bindparam("of_version"))
 
 # Entries of an index with the job's state would block engines, which lock the rows and
@@ -110,10 +113,89 @@ def for_update_skip_locked(statement: sa.Select[Any]) -> sa.Select[Any]:
 
 
 @lru_cache(maxsize=128)
-def _build_update(where: sa.ColumnElement[bool], names: tuple[str, ...]) -> sa.Update:
-    """Build an UPDATE of the columns ``names`` by parameters."""
-    update = force_index(resource.update().where(where), resource)
-    return update.values(new_values(names))
+def _build_update(
+    where: sa.ColumnElement[bool], names: tuple[str, ...], *, marked: bool = False
+) -> sa.Update:
+    """Build an UPDATE of the columns ``names``, and of the timeline if marked, by parameters."""
+    update = force_index(resource.update().where(where), resource).values(new_values(names))
+    return update.values(timeline=with_marks(_MARKS)) if marked else update
+
+
+def with_marks(marks: sa.ColumnElement[str]) -> sa.ColumnElement[str]:
+    """Return the timeline of a row with further marks, as ``marks.append_marks`` does."""
+    timeline = sa.func.coalesce(resource.c.timeline, "", type_=sa.Text)
+    return sa.case((sa.func.length(timeline) < MAX_CHARS, timeline + marks), else_=timeline)
+
+
+def _own_marks(transition: JobTransition, ids: Sequence[str]) -> sa.ColumnElement[str]:
+    """Return the marks of a transition, those of each row before those of all."""
+    by_id = transition.own_marks
+    own = {row_id: by_id[row_id] for row_id in ids if row_id in by_id}
+    common: sa.ColumnElement[str] = sa.literal(transition.marks, sa.Text)
+    if len(set(own.values())) == 1 and len(own) == len(ids):
+        return sa.literal(own[ids[0]] + transition.marks, sa.Text)
+    return sa.case(own, value=resource.c.id, else_="") + common
+
+
+def apply_transition(
+    connection: Connection,
+    ids: Iterable[str],
+    transition: JobTransition,
+    columns: Mapping[str, Any] | None = None,
+) -> None:
+    """Apply a transition to rows, and set the same further columns; one statement."""
+    some = sorted(ids)
+    values = {**transition.values, **(columns or {})}
+    if not some:
+        return
+    parameters = {"ids": some, **{f"new_{name}": value for name, value in values.items()}}
+    own = any(row_id in transition.own_marks for row_id in some)
+    update = _build_update(ANY_OF_IDS, tuple(values), marked=bool(transition.marks) and not own)
+    if own:
+        update = update.values(timeline=with_marks(_own_marks(transition, some)))
+    elif transition.marks:
+        parameters["marks"] = transition.marks
+    connection.execute(update, parameters)
+
+
+def apply_each_transition(
+    connection: Connection, changes: Mapping[str, tuple[JobTransition, Mapping[str, object]]]
+) -> None:
+    """Apply transitions and set columns by row, with one UPDATE prepared once."""
+    values = {
+        row_id: {**transition.values, **columns}
+        for row_id, (transition, columns) in changes.items()
+    }
+    marks = {row_id: changed[0].get_marks(row_id) for row_id, changed in changes.items()}
+    update_each_row(connection, values, marks if any(marks.values()) else None)
+
+
+def apply_leased_transition(
+    connection: Connection,
+    lease: tuple[str, str, int],
+    transition: JobTransition,
+    columns: Mapping[str, object],
+) -> bool:
+    """Apply a transition to a row that still has this lease token and version.
+
+    Args:
+        connection: the transaction's.
+        lease: the ids of the row and of the lease, and the version.
+        transition: the transition.
+        columns: further columns and their values.
+
+    Returns:
+        Whether there is such a row.
+    """
+    row_id, token, version = lease
+    row = {**transition.values, **columns}
+    names = tuple(row)
+    value_dedup.store_shared(connection, [row])
+    marks = transition.get_marks(row_id)
+    update = _build_update(_LEASED, names, marked=bool(marks))
+    held = {"row_id": row_id, "token": token, "of_version": version}
+    parameters = {**as_parameters(row), **held, **({"marks": marks} if marks else {})}
+    return connection.execute(update, parameters).rowcount == 1
 
 
 def new_values(names: Iterable[str]) -> dict[str, sa.BindParameter[Any]]:
@@ -147,36 +229,32 @@ def update_rows(connection: Connection, ids: Iterable[str], values: Mapping[str,
         connection.execute(_build_update(ANY_OF_IDS, tuple(values)), {"ids": some, **parameters})
 
 
-def update_each_row(connection: Connection, changes: Mapping[str, Mapping[str, Any]]) -> None:
+def update_each_row(
+    connection: Connection,
+    changes: Mapping[str, Mapping[str, Any]],
+    marks: Mapping[str, str] | None = None,
+) -> None:
     """Set values by row, with one UPDATE prepared once and sent in the order of ids.
 
     Args:
         connection: the transaction's.
         changes: resource id → column → value; all of them with the same columns.
+        marks: resource id → what is appended to its timeline.
     """
     if not changes:
         return
     rows = {row_id: dict(changes[row_id]) for row_id in sorted(changes)}
     value_dedup.store_shared(connection, list(rows.values()))
+    marked = marks or {}
     connection.execute(
-        _build_update(_ROW_ID, tuple(next(iter(changes.values())))),
-        [{"row_id": row_id} | as_parameters(row) for row_id, row in rows.items()],
+        _build_update(_ROW_ID, tuple(next(iter(changes.values()))), marked=bool(marked)),
+        [
+            {"row_id": row_id}
+            | as_parameters(row)
+            | ({"marks": marked.get(row_id, "")} if marked else {})
+            for row_id, row in rows.items()
+        ],
     )
-
-
-def update_leased_row(
-    connection: Connection, row_id: str, token: str, version: int, values: Mapping[str, Any]
-) -> bool:
-    """Set values in a row that still has this lease token and version.
-
-    Returns:
-        Whether there is such a row.
-    """
-    row = dict(values)
-    value_dedup.store_shared(connection, [row])
-    held = {"row_id": row_id, "token": token, "of_version": version}
-    update = _build_update(_LEASED, tuple(values))
-    return connection.execute(update, {**as_parameters(row), **held}).rowcount == 1
 
 
 def lock_matching(connection: Connection, ids: Iterable[str], condition: Any) -> list[Any]:

@@ -72,7 +72,9 @@ class MemoryJobRepository(MemoryRepository, JobRepository):
     ) -> None:
         """Apply a transition to jobs, and set the same further columns of their rows."""
         self._check(ids, transition)
-        self._tables.update_resources(ids, {**transition.values, **columns})
+        for row in self._tables.resources_by_id(ids):
+            values = {**transition.values, **columns, **transition.marked_timeline(row)}
+            self._tables.update_resources([row.id], values)
 
     def apply_each(
         self, changes: Mapping[str, tuple[JobTransition, Mapping[str, object]]]
@@ -86,6 +88,9 @@ class MemoryJobRepository(MemoryRepository, JobRepository):
                 for row_id, (transition, columns) in changes.items()
             }
         )
+        for row in self._tables.resources_by_id(list(changes)):
+            marked = changes[row.id][0].marked_timeline(row)
+            self._tables.update_resources([row.id], marked)
 
     def apply_leased(
         self,

@@ -70,16 +70,15 @@ class MemoryReadinessRepository(MemoryRepository, ReadinessRepository):
             and self._tables.resources[row.resource_id].job.touched_version == version
         )
 
-    def find_unblocked_by(self, version: int, ids: Collection[str]) -> list[Resource]:
+    def find_unblocked_by(self, version: int, ids: Collection[str]) -> list[tuple[Resource, str]]:
         """Return BLOCKED resources that need one of ``ids`` and nothing unready, narrow."""
-        dependents = [
-            row.needed_by
-            for row in self._tables.edges(version)
-            if row.resource_id in ids and row.needed_by is not None
-        ]
+        dependents: dict[str, str] = {}
+        for edge in sorted(self._tables.edges(version), key=lambda edge: edge.resource_id):
+            if edge.resource_id in ids and edge.needed_by is not None:
+                dependents.setdefault(edge.needed_by, edge.resource_id)
         waiting = self._tables.find_blocked(version)
         return [
-            narrow(row)
+            (narrow(row), dependents[row.id])
             for row in self._tables.resources_by_id(dependents)
             if row.job.state is JobState.BLOCKED and row.id not in waiting
         ]

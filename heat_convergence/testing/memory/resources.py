@@ -65,8 +65,9 @@ class MemoryResourceRepository(MemoryRepository, ResourceRepository):
         self._tables.update_each_resource(changes)
 
     def set_versions(self, stack_id: str, version: int) -> None:
-        """Set the version of all of the stack's rows."""
-        self.update([row.id for row in self.get_by_stack(stack_id)], version=version)
+        """Set the version of all of the stack's rows, and clear their timelines."""
+        ids = [row.id for row in self.get_by_stack(stack_id)]
+        self._tables.update_resources(ids, {"version": version, "timeline": None})
 
     def delete(self, ids: Collection[str]) -> None:
         """Delete rows that the graph does not name any more."""

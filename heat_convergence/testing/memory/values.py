@@ -8,7 +8,7 @@ from typing import Any
 
 from heat_convergence.common.sanitization import sanitize_text
 from heat_convergence.convergence.model.resource import Resource
-from heat_convergence.convergence.model.resource_columns import with_columns
+from heat_convergence.convergence.model.resource_columns import with_values
 
 _JSON = frozenset({"definition", "properties", "attributes", "data"})
 _NAMES = frozenset(
@@ -34,4 +34,4 @@ def as_stored(values: Mapping[str, Any]) -> dict[str, Any]:
 def as_planned(row: Resource) -> Resource:
     """Return the row as ``resources.lock_by_stack`` does."""
     properties: dict[str, Any] | None = None if row.physical.properties is None else {}
-    return with_columns(row, properties=properties, attributes={})
+    return with_values(row, {"properties": properties, "attributes": {}, "timeline": None})

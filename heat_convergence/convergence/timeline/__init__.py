@@ -1,0 +1,1 @@
+"""The recorded times of jobs, and what they say about a traversal."""
