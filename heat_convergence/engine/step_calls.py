@@ -20,6 +20,7 @@ from heat_convergence.engine.jobs import Job
 from heat_convergence.resources.protocol.removal import remove_physical
 from heat_convergence.resources.protocol.resource_type import ResourceType
 from heat_convergence.resources.protocol.verb_values import (
+    NOT_CREATED,
     NeedsReplacement,
     ResourceContext,
     VerbResult,
@@ -178,20 +179,13 @@ def _verb(
     }
     if external_id(job.row) is not None and job.row.job.verb is not Verb.CHECK:
         return VerbResult(ObservedState.READY)  # it is not managed
-    if job.row.job.verb is Verb.CHECK and _was_never_created(job):
-        return VerbResult(
-            ObservedState.FAILED, reason="Resource not created", error_name="Exception"
-        )
+    if job.row.job.verb is Verb.CHECK and job.row.physical.was_never_created:
+        return NOT_CREATED
     call = calls.get(job.row.job.verb) if job.row.job.verb is not None else None
     result = None if call is None else call(context)
     if result is None and job.row.job.verb is Verb.CHECK:
         return VerbResult(ObservedState.READY, reason=f"{CHECK_UNSUPPORTED_PREFIX}{context.type}")
     return result or VerbResult(ObservedState.READY)
-
-
-def _was_never_created(job: Job) -> bool:
-    """Return whether no creation of the resource has ever been completed, nor one begun."""
-    return job.row.physical.id is None and job.row.physical.applied_hash is None
 
 
 def _adopt(

@@ -137,6 +137,11 @@ class PhysicalState:
     data: Mapping[str, Json] = field(default_factory=dict)
 
     @property
+    def was_never_created(self) -> bool:
+        """True if no creation has been completed, nor one begun that left an id."""
+        return self.id is None and self.applied_hash is None
+
+    @property
     def awaits_stack_adoption(self) -> bool:
         """True if a nested stack is to be adopted that has no row yet."""
         return self.id is None and ADOPTED_STACK in self.data

@@ -22,7 +22,11 @@ from heat_convergence.resources.protocol.schema import (
     SupportStatus,
     TypeSchema,
 )
-from heat_convergence.resources.protocol.verb_values import ResourceContext, VerbResult
+from heat_convergence.resources.protocol.verb_values import (
+    NOT_CREATED,
+    ResourceContext,
+    VerbResult,
+)
 from heat_convergence.template.parameters.constraints import CustomConstraint
 
 Json = Any
@@ -143,9 +147,7 @@ class TestResource(LocalType):
     def check(self, context: ResourceContext) -> VerbResult:
         """Observe the resource; one whose creation has failed is not there."""
         if context.data.get(_NEVER_CREATED):
-            return VerbResult(
-                ObservedState.FAILED, reason="Resource not created", error_name="Exception"
-            )
+            return NOT_CREATED
         return self.observe(context)
 
     def needs_replace(

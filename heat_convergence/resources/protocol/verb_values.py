@@ -154,6 +154,11 @@ class VerbResult:
         return cls(ObservedState.BUSY, poll_after_s=max(requested_s or 0.0, REOBSERVE_AFTER_S))
 
 
+NOT_CREATED = VerbResult(  # of a check
+    ObservedState.FAILED, reason="Resource not created", error_name="Exception"
+)
+
+
 @dataclass(frozen=True, slots=True)
 class SignalResult:
     """The effect of a signal on a resource.

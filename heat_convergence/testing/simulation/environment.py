@@ -8,11 +8,11 @@ The same configuration, requests and faults give the same history, including all
 from __future__ import annotations
 
 from heat_convergence.common.evaluation.evaluation_guard import reject_evaluation_under_locks
-from heat_convergence.convergence.invariants.transition import Violation
+from heat_convergence.convergence.invariants.transition import StackState, Violation
 from heat_convergence.convergence.lifecycle.context import TraversalContext
 from heat_convergence.convergence.lifecycle.snapshots.snapshot_completion import SUPERSEDED_PREFIX
-from heat_convergence.convergence.model.action import Status
-from heat_convergence.convergence.model.job import JobState
+from heat_convergence.convergence.model.action import Action, Status
+from heat_convergence.convergence.model.job import DesiredState, JobState
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.ports.store import Store
 from heat_convergence.engine.nested_jobs import NESTED_STACK_NEVER_CREATED
@@ -235,8 +235,8 @@ class SimulatedEnvironment(SimulationContext):
         """Return whether a failure of the stack has a known reason.
 
         The reasons: a failure noted for its tree or its former tree, an owner that
-        cancelled it, a newer request that superseded it, or a breakpoint that nobody
-        cleared in time.
+        cancelled it, a newer request that superseded it, a check of a resource that was
+        never created, or a breakpoint that nobody cleared in time.
         """
         reason = stack.status_reason
         cancelled = stack.owner_id is not None and "cancelled" in reason
@@ -249,6 +249,7 @@ class SimulatedEnvironment(SimulationContext):
         return any(
             self.expected_failures.get(state.stack.id)
             or any(row.job.hook for row in state.resources)
+            or (stack.action is Action.CHECK and _lacks_a_resource(state))
             for state in self.invariant_checker.stack_states.values()
             if state.stack.tree_id in trees
         )
@@ -277,3 +278,10 @@ class SimulatedEnvironment(SimulationContext):
                     f" {stack.status_reason}",
                 )
         self.raise_violation()
+
+
+def _lacks_a_resource(state: StackState) -> bool:
+    return any(
+        row.desired.state is DesiredState.PRESENT and row.physical.was_never_created
+        for row in state.resources
+    )
