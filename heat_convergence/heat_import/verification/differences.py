@@ -78,9 +78,19 @@ class KnownDifference:
 
 KNOWN_DIFFERENCES = (
     KnownDifference(
+        re.compile(r"(stack|resources/[^/]+(/show)?)/(drift_status|observed_at|waiting)"),
+        "drift_status, observed_at and waiting are fields of this service alone",
+        heat=(ABSENT,),
+    ),
+    KnownDifference(
         re.compile(r"stack/stack_user_project_id"),
         "stack_user_project_id is null in the views of stacks",
         own=(None,),
+    ),
+    KnownDifference(
+        re.compile(r"resources/[^/]+/show/attributes/(refs|refs_map|current_size)"),
+        "attributes of groups that Heat shows as null in views of resources",
+        heat=(None, ABSENT),
     ),
     KnownDifference(
         re.compile(r"environment/encrypted_param_names.*"),

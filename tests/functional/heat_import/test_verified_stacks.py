@@ -185,6 +185,26 @@ def test_values_of_other_json_types_differ() -> None:
     assert list(find_differences("a", {"b": None}, {})) == [Difference("a/b", None, ABSENT)]
 
 
+@pytest.mark.parametrize(
+    ("path", "heat", "own", "known"),
+    [
+        ("stack/drift_status", ABSENT, "NOT_CHECKED", True),
+        ("resources/a/show/waiting", ABSENT, None, True),
+        ("resources/a/observed_at", ABSENT, None, True),
+        ("resources/a/show/attributes/waiting", ABSENT, None, False),
+        ("resources/a/show/attributes/refs_map", None, {"0": "a"}, True),
+        ("resources/a/show/attributes/refs", ["b"], ["a"], False),
+        ("resources/a/physical_resource_id", "", "s-a-1", True),
+        ("resources/a/physical_resource_id", "id", "s-a-1", False),
+        ("stack/stack_user_project_id", "p", "q", False),
+    ],
+)
+def test_difference_of_every_import_needs_its_path_and_values(
+    path: str, heat: Any, own: Any, known: bool
+) -> None:
+    assert (Difference(path, heat, own).reason is not None) is known
+
+
 def test_long_values_are_shortened() -> None:
     assert "characters)" in str(Difference("a", "x" * 1000, None))
 
