@@ -24,7 +24,7 @@ finish
 """
 
 
-@pytest.mark.parametrize(("store", "count"), [("memory", 40), ("sqlite", 8)])
+@pytest.mark.parametrize(("store", "count"), [("memory", 60), ("sqlite", 15)])
 def test_no_rule_is_violated(store: str, count: int) -> None:
     occurrences: Counter[str] = Counter()
     for each in run_seeds(
@@ -32,7 +32,7 @@ def test_no_rule_is_violated(store: str, count: int) -> None:
     ):
         assert each.violation is None, each.scenario_text
         occurrences += each.occurrences
-    assert occurrences[STARTED_EARLY] > count // 8
+    assert occurrences[STARTED_EARLY] > 0
 
 
 def violation(alias: str) -> str:
