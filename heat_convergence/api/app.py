@@ -32,6 +32,7 @@ from heat_convergence.api.controllers.resource.resources import ResourcesControl
 from heat_convergence.api.controllers.resource.signals import SignalsController
 from heat_convergence.api.controllers.root import JsonContentTypeHook, ReadRetry, RootController
 from heat_convergence.api.controllers.service.build_info import BuildInfoController
+from heat_convergence.api.controllers.service.inventory import InventoryController
 from heat_convergence.api.controllers.service.overview import OverviewController
 from heat_convergence.api.controllers.service.quarantine import QuarantineController
 from heat_convergence.api.controllers.service.resource_types import ResourceTypesController
@@ -165,6 +166,7 @@ def _controllers(services: ApiServices, enforcer: PolicyEnforcer) -> dict[str, A
         "drift": DriftController(services, enforcer),
         "events": EventsController(services),
         "export": ExportController(services),
+        "inventory": InventoryController(services),
         "outputs": OutputsController(services),
         "overview": OverviewController(services),
         "plan_creation": PlanCreationController(services, enforcer),

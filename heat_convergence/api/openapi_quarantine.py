@@ -1,4 +1,4 @@
-"""The schemas of requests and responses about the quarantine.
+"""The schemas of requests and responses about the quarantine and the inventory.
 
 Used by ``openapi_schemas``.
 """
@@ -32,9 +32,24 @@ _ENTRY = object_with(
     waits_for=list_of(TEXT),
 )
 
-QUERIES: Mapping[str, Mapping[str, Schema]] = {"quarantine": {"limit": COUNT, "marker": TEXT}}
+QUERIES: Mapping[str, Mapping[str, Schema]] = {
+    "quarantine": {"limit": COUNT, "marker": TEXT},
+    "inventory": {"type": list_of(TEXT)},
+}
 
 RESPONSES: Mapping[str, Schema] = {
+    "inventory": object_with(
+        inventory=list_of(
+            object_with(
+                resource_type=TEXT,
+                physical_resource_id=TEXT,
+                name=MAYBE,
+                status=MAYBE,
+                created_at=MAYBE,
+            )
+        ),
+        unread=list_of(object_with(resource_type=TEXT, reason=TEXT)),
+    ),
     "quarantine": object_with(
         {"links": list_of(object_with(href=TEXT, rel=TEXT))}, quarantine=list_of(_ENTRY)
     ),

@@ -17,6 +17,7 @@ from heat_convergence.api.policies.base import (
 )
 
 _RULES = (
+    PolicyRule("inventory:index", READER, method="GET", path="/inventory"),
     PolicyRule("build_info:build_info", READER, method="GET", path="/build_info"),
     PolicyRule("service:index", ADMIN, CONTEXT_IS_ADMIN),
     PolicyRule("service:overview", CONTEXT_IS_ADMIN, None, method="GET", path="/overview"),

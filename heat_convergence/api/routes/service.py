@@ -97,6 +97,14 @@ BUILD_AND_SERVICE_ROUTES = [
     ),
     Route(
         "GET",
+        "/inventory",
+        "inventory.index",
+        "inventory:index",
+        query_schema="inventory",
+        response_schema="inventory",
+    ),
+    Route(
+        "GET",
         "/build_info",
         "build_info.build_info",
         "build_info:build_info",
