@@ -89,6 +89,15 @@ def test_stack_from_a_dropped_template_to_its_deletion(
     for name in ("second", "last"):
         row = page.locator("tr", has=page.get_by_role("link", name=name, exact=True))
         expect(row).to_contain_text("★")
+    page.get_by_label("Moment").fill("0")
+    expect(page.get_by_role("link", name="last", exact=True)).to_have_count(0)
+    expect(page).to_have_url(re.compile(r"timeline\?at=20"))
+    moment = page.url
+    page.get_by_role("button", name="Present").click()
+    expect(page.get_by_role("link", name="last", exact=True)).to_be_visible()
+    page.goto(moment)
+    expect(page.get_by_text(re.compile("^At "))).to_be_visible()
+    expect(page.get_by_role("link", name="last", exact=True)).to_have_count(0)
 
     confirm(page, "Delete", "Delete the stack")
     expect(page.locator("main")).to_contain_text(re.compile("DELETE_COMPLETE|was deleted"))

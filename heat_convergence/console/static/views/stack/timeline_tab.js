@@ -1,43 +1,74 @@
 /** The timeline of the present action: when each resource began and ended, and the critical path. */
 
 import { get, query } from "../../lib/api.js";
-import { h, renderList, table } from "../../lib/dom.js";
+import { button, field, h, renderList, table } from "../../lib/dom.js";
 import { duration, secondsBetween, status, statusClass } from "../../lib/format.js";
-import { address } from "../../lib/router.js";
+import { address, currentAddress, replaceQuery } from "../../lib/router.js";
 import { readResources } from "./resources.js";
 
 const MOST_EVENTS = 5000;
 const NAMESPACE = "http://www.w3.org/2000/svg";
 const WIDTH = 600;
+const STEPS = 1000; // of the slider of moments
 
-/** Return the tab. */
+/** Return the tab; the address has the moment that is shown, if it is not the present. */
 export function timelineTab(stack) {
   const list = table("Timeline", ["Resource", "Time", "State", "Duration"]);
   const summary = h("p", { role: "status" });
-  const element = h("section", {}, summary, list.element);
+  const slider = h("input", { type: "range", min: "0", max: String(STEPS), oninput: () => choose(Number(slider.value)) });
+  const present = button("Present", () => choose(STEPS));
+  const element = h("section", {}, summary, h("div.filters", {}, field("Moment", slider), h("p", {}, present)), list.element);
+  let moment = Date.parse(currentAddress().query.get("at")) || null;
+  let events = [];
+  let resources = [];
+
+  function choose(step) {
+    const [from, to] = span(toBars(stack, events, Date.now()));
+    moment = step >= STEPS ? null : from + Math.floor(((to - from) * step) / STEPS);
+    replaceQuery({ at: moment && new Date(moment).toISOString() });
+    show();
+  }
+
+  function show() {
+    const [from, to] = span(toBars(stack, events, Date.now()));
+    const past = moment === null ? events : events.filter((event) => Date.parse(event.event_time) <= moment);
+    const bars = toBars(stack, past, moment === null ? Date.now() : moment);
+    const critical = criticalPath(bars, resources);
+    for (const bar of bars) bar.isCritical = critical.has(bar.name);
+    slider.value = String(moment === null ? STEPS : ((moment - from) * STEPS) / (to - from));
+    summary.textContent = summaryText(bars, (moment === null ? to : moment) - from, moment);
+    renderList(list.body, bars.map((bar) => ({ ...bar, start: from, end: to })), (bar) => bar.name, (bar) => row(stack, bar));
+  }
+
   return {
     element,
     async update() {
-      const [{ events }, resources] = await Promise.all([
+      const [found, read] = await Promise.all([
         get(`${stack.path}/events${query({ limit: MOST_EVENTS })}`),
         readResources(stack.name, stack.id),
       ]);
-      const bars = toBars(stack, events.reverse());
-      const critical = criticalPath(bars, resources);
-      for (const bar of bars) bar.isCritical = critical.has(bar.name);
-      const from = Math.min(...bars.map((bar) => bar.from));
-      const to = Math.max(...bars.map((bar) => bar.to), from + 1);
-      const slowest = bars.reduce((most, bar) => (most && most.to - most.from >= bar.to - bar.from ? most : bar), null);
-      summary.textContent = slowest
-        ? `${duration((to - from) / 1000)} so far; the longest is ${slowest.name} with ${duration((slowest.to - slowest.from) / 1000)}. ★ marks the critical path: what the last resource waited for longest.`
-        : "Nothing has begun in the present action.";
-      renderList(list.body, bars.map((bar) => ({ ...bar, start: from, end: to })), (bar) => bar.name, (bar) => row(stack, bar));
+      events = found.events.reverse();
+      resources = read;
+      show();
     },
   };
 }
 
+function span(bars) {
+  const from = Math.min(...bars.map((bar) => bar.from), Date.now());
+  return [from, Math.max(...bars.map((bar) => bar.to), from + 1)];
+}
+
+function summaryText(bars, passed, moment) {
+  const slowest = bars.reduce((most, bar) => (most && most.to - most.from >= bar.to - bar.from ? most : bar), null);
+  if (!slowest) return "Nothing has begun in the present action.";
+  const when = moment === null ? "" : `At ${new Date(moment).toLocaleString()}: `;
+  const longest = `the longest is ${slowest.name} with ${duration((slowest.to - slowest.from) / 1000)}`;
+  return `${when}${duration(passed / 1000)} so far; ${longest}. ★ marks the critical path: what the last resource waited for longest.`;
+}
+
 /** Return the resources of the newest action with the times at which they began and ended. */
-function toBars(stack, events) {
+function toBars(stack, events, now) {
   const starts = events.map((event, index) => [event, index])
     .filter(([event]) => event.physical_resource_id === stack.id && event.resource_status.endsWith("IN_PROGRESS"));
   const first = starts.length ? starts.at(-1)[1] : 0;
@@ -47,7 +78,7 @@ function toBars(stack, events) {
     const at = Date.parse(event.event_time);
     const bar = bars.get(event.resource_name) || { name: event.resource_name, from: at };
     bar.status = event.resource_status;
-    bar.to = statusClass(event.resource_status) === "progress" ? Date.now() : at;
+    bar.to = statusClass(event.resource_status) === "progress" ? now : at;
     bars.set(event.resource_name, bar);
   }
   return [...bars.values()].sort((a, b) => a.from - b.from || (a.name < b.name ? -1 : 1));
