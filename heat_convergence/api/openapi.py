@@ -26,6 +26,7 @@ _TAGS = {
     "plan_execution": "plans",
     "previews": "stacks",
     "progress": "stacks",
+    "timeline": "stacks",
     "resource_health": "resources",
     "signals": "resources",
     "stack_actions": "stacks",

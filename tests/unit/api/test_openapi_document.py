@@ -48,7 +48,8 @@ def test_alternative_subpaths_are_separate_paths() -> None:
 
 def test_tags_are_nouns_of_the_orchestration_api() -> None:
     assert {tag for _path, _method, operation in OPERATIONS for tag in operation["tags"]} == {
-        "build_info", "drift", "events", "outputs", "plans", "quarantine", "resource_types",
-        "resources", "snapshots", "software_configs", "software_deployments", "stacks",
+        "build_info", "drift", "events", "inventory", "outputs", "overview", "plans", "quarantine",
+        "resource_types", "resources", "snapshots", "software_configs",
+        "software_deployments", "stacks",
         "templates",
     }  # fmt: skip
