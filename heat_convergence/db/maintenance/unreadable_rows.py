@@ -52,7 +52,7 @@ def find_unreadable_rows(conn: Connection) -> Iterator[Inconsistency]:
 def _find_in_table(
     conn: Connection, table: sa.Table, encoded: Sequence[Any]
 ) -> Iterator[Inconsistency]:
-    keys: list[Any] = list(table.primary_key.columns)
+    keys = _key_columns(table)
     row_id = functools.reduce(lambda first, second: first + "/" + second, keys)
     owner = _owner_column(table)
     query = sa.select(row_id.label("row_id"), owner.label("owner"), *encoded).order_by(*keys)
@@ -66,6 +66,14 @@ def _find_in_table(
         value.locate(table.name, column.key, row.row_id)
         for stack_id in _stacks_of(conn, table, row):
             yield Inconsistency(stack_id, value.description, _remedy(table, column, value))
+
+
+def _key_columns(table: sa.Table) -> list[Any]:
+    """Return the primary key, or the unique columns as texts of a table without one."""
+    if table.primary_key.columns:
+        return list(table.primary_key.columns)
+    unique = next(each for each in table.constraints if isinstance(each, sa.UniqueConstraint))
+    return [sa.func.coalesce(sa.cast(column, sa.String(64)), "") for column in unique.columns]
 
 
 def _checked(table: sa.Table, row: Any) -> Callable[[Any], Any]:

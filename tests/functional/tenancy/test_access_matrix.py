@@ -78,7 +78,7 @@ def test_file_refuses_whom_the_policies_refuse(row: MatrixRow) -> None:
     rule = row.route.policy_rule or RULE_BY_BODY[row.route.handler].format(row.action)
     enforcer = PolicyEnforcer()
     for name, roles in ROLES.items():
-        caller = Caller(user_id="u", project_id="p", roles=roles)
+        caller = Caller(user_id="u", project_id="p", roles=roles, is_admin_project=False)
         request: Any = SimpleNamespace(project_id="p", caller=caller)
         status = EXPECTED[row.key][name]
         if not enforcer.allows(request, rule):
