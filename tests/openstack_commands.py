@@ -184,6 +184,8 @@ def cancel_update(
 ) -> None:
     run("stack", "create", "--wait", "-t", files.template, name)
     assert run.json("stack", "why", name) == []
+    assert run.json("stack", "timeline", name)
+    assert isinstance(run.json("stack", "inventory"), list)
     run("stack", "cancel", name, status=1)  # nothing is under way
     again = ("stack", "update", "--existing", "--parameter", "size=9", "--pre-update", "secret")
     run(*again, name)

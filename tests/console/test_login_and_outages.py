@@ -77,8 +77,8 @@ def test_expired_token_is_requested_again_and_nothing_is_lost(
     service.is_expired = True
     page.get_by_label("Name of the stack").fill("kept")
     page.get_by_label("Template").fill("heat_template_version: 2018-08-31")
+    log_in(page, "right")  # the check of the template has met the expired token
     page.get_by_role("button", name="Create the stack").click()
-    log_in(page, "right")
     expect(page.get_by_role("heading", level=1, name="kept")).to_be_visible()
     assert service.tokens == {"t0ken"}
     stored = page.evaluate("[localStorage.length, sessionStorage.length, document.cookie]")

@@ -21,7 +21,8 @@ from tests.fuzz.sample_requests import path_values, sample_body, sample_query
 
 Json = Any
 _PLACEHOLDER = re.compile(r"\{(\w+)(?::[^}]+)?\}")
-_OFTEN = frozenset({"create", "update", "patch", "plan", "template"})  # bodies with a template
+# Schemas of bodies with a template.
+_OFTEN = frozenset({"create", "update", "patch", "plan", "template", "lint"})
 _WEIGHTS = [4 if route.body_schema in _OFTEN else 1 for route in ROUTES]
 _MUTATED_BODIES = 0.75
 _ODD_PARTS = 0.08

@@ -138,6 +138,11 @@ _BODIES: dict[str, Callable[[Random], Json]] = {
             ("0 2 * * *", {"cron": "0 2 * * sun", "duration": 60}, None)
         ),
     },
+    "lint": lambda random: {
+        name: value
+        for name, value in _stack_fields(random).items()
+        if name in ("template", "environment", "parameters", "files")
+    },
     "drift_breakers": lambda random: {"confirmed": random.choice(([], ["no-breaker"]))},
     "signal": _signal,
     "snapshot": lambda _random: {"name": "snap"},

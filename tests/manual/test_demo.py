@@ -22,7 +22,9 @@ def test_demo_kills_the_service_and_shows_that_nothing_was_created_twice() -> No
     assert re.findall(r"created +(\d+)$", done.stdout, re.MULTILINE) == ["13", "14"]
     assert re.findall(r"created twice +(.*)$", done.stdout, re.MULTILINE) == ["nothing"] * 2
     assert re.findall(r"left over +(.*)$", done.stdout, re.MULTILINE) == ["nothing"] * 2
-    assert re.search(r"web_2 .*DELETED by others", done.stdout)
-    assert re.search(r"database .*MODIFIED by others", done.stdout)
+    drift = done.stdout.partition("Drift: somebody")[2]
+    assert re.search(r"web_2 .*DELETED by others", drift)
+    # A repair may have begun before the demo reads what has drifted.
+    assert re.search(r"database .*(MODIFIED by others|UPDATE_)", drift)
     assert "Repaired, without a request." in done.stdout
     assert "Left of stacks and in the cloud: nothing" in done.stdout

@@ -58,10 +58,10 @@ def needless_dependencies(linted: LintedTemplate) -> Iterator[Advice]:
         depends_on, definition = body.get(dialect.depends_on), definitions.get(name)
         if depends_on is None or definition is None:
             continue
-        listed = [depends_on] if isinstance(depends_on, str) else list(depends_on)
+        listed = depends_on if isinstance(depends_on, list) else [depends_on]
         path = (dialect.resources, name, dialect.depends_on)
         for each in listed:
-            if each in definition.referenced_names:
+            if isinstance(each, str) and each in definition.referenced_names:
                 message = f'"{name}" reads "{each}" and so waits for it without depends_on.'
                 yield Advice(rules.NEEDLESS_DEPENDENCY, path, message)
 

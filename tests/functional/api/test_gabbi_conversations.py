@@ -80,6 +80,8 @@ NO_MISTAKE = {
     "/template_versions", "/stacks/detail", "/build_info", "/services", "/drift/breakers",
     "/software_deployments", "/software_deployments/metadata/{server_id}",
 }  # fmt: skip
+# The caller of the conversations is no administrator of the cloud.
+REFUSED = {"/overview"}
 
 
 def note(method: str, path: str, status: str) -> None:
@@ -138,7 +140,10 @@ def test_every_route_has_a_conversation_good_and_bad() -> None:
     if set(NAMES) != RAN:
         pytest.skip("not all conversations were run")
     desired = {
-        route: {"good"} if route.path in NO_MISTAKE else {"good", "bad"} for route in ROUTES
+        route: {"good", "bad"}
+        - ({"bad"} if route.path in NO_MISTAKE else set())
+        - ({"good"} if route.path in REFUSED else set())
+        for route in ROUTES
     }
     missing = {
         f"{route.method} {route.path}": sorted(outcomes - ANSWERED.get(route, set()))

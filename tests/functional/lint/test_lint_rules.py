@@ -180,3 +180,14 @@ def test_environments_give_values_and_types(services: StackServices, tmp_path: P
     }
     missing = Linter(services).lint("a.yaml", text, tmp_path)
     assert [each.rule for each in missing] == [rules.DEFINITION]
+
+
+@pytest.mark.parametrize("odd", ["[[b]]", "{b: c}", "5", "[{a: b}, 5]", "true"])
+def test_odd_names_in_depends_on_stop_no_rule(
+    services: StackServices, tmp_path: Path, odd: str
+) -> None:
+    text = (
+        VERSION + f"resources:\n  a: {{type: OS::Heat::RandomString, depends_on: {odd}}}\n"
+        "  b: {type: OS::Heat::RandomString}\n"
+    )
+    assert Linter(services).lint("a.yaml", text, tmp_path)
