@@ -71,7 +71,7 @@ class TimelineReader:
             raise errors.EntityNotFound("Traversal", str(number))
         chosen = {stack.id: own[number], **_choose_nested(stack.id, own[number], traversals)}
         jobs = self._read_jobs(chosen)
-        assembly = _Assembly(tree, chosen, jobs, self.now)
+        assembly = _Assembly(_children(tree.values()), chosen, jobs, self.now)
         return ReadTimeline(assembly.build(stack.id), traversals[stack.id], jobs)
 
     def _read_jobs(self, chosen: Mapping[str, Traversal]) -> Jobs:
@@ -139,9 +139,13 @@ def _choose_nested(
 
 @dataclass(frozen=True, slots=True)
 class _Assembly:
-    """The timelines of a tree, in the making."""
+    """The timelines of a tree, in the making.
 
-    tree: Mapping[str, Stack]
+    Attributes:
+        children: the nested stacks by the id of the stack that owns them.
+    """
+
+    children: Mapping[str, Sequence[Stack]]
     chosen: Mapping[str, Traversal]
     jobs: Jobs
     now: datetime
@@ -152,13 +156,9 @@ class _Assembly:
         recorded = self.jobs.get((stack_id, traversal.version), ())
         resources = _merge(self._make(job, prefix) for job in recorded)
         nested = {}
-        for nested_stack in self.tree.values():
+        for nested_stack in self.children.get(stack_id, ()):
             owner = resources.get(nested_stack.owner_resource_id or "")
-            if (
-                nested_stack.owner_id == stack_id
-                and owner is not None
-                and nested_stack.id in self.chosen
-            ):
+            if owner is not None and nested_stack.id in self.chosen:
                 nested[owner.resource_id] = self.build(nested_stack.id, f"{owner.path}/")
         return TraversalTimeline(traversal, self.now, resources, nested)
 
@@ -177,6 +177,13 @@ class _Assembly:
             ended_at=job.ended_at or traversal.ended_at,
             now=self.now,
         )
+
+
+def _children(tree: Iterable[Stack]) -> dict[str, list[Stack]]:
+    found: dict[str, list[Stack]] = {}
+    for stack in tree:
+        found.setdefault(stack.owner_id or "", []).append(stack)
+    return found
 
 
 def _merge(found: Iterable[ResourceTimeline]) -> dict[str, ResourceTimeline]:
