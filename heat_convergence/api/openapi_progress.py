@@ -106,6 +106,7 @@ RESPONSES: Mapping[str, Schema] = {
             resources_total=COUNT,
             jobs={"type": "object", "additionalProperties": COUNT},
             first_failure=_or_null(object_with(**texts("reason", "path", "remedy"))),
+            stabilization=_or_null(object_with(window=COUNT, healthy_since=MAYBE, until=MAYBE)),
             resources=list_of(
                 object_with(
                     **texts("resource_name", "resource_type", "path", "stack_id"), waiting=WAITING

@@ -51,6 +51,15 @@ OPTS = [
         help="Directory of environment files that are merged beneath the environment of every"
         " request.",
     ),
+    cfg.IntOpt(
+        "stabilization_window",
+        default=0,
+        min=0,
+        max=86400,
+        help="Seconds for which the resources of a root stack must have been healthy before its"
+        " creation or update is complete, where no environment says otherwise; 0 for none."
+        " Environments set it by resource_registry.resources.<name>.stabilization.",
+    ),
     cfg.StrOpt(
         "default_publisher_id",
         sample_default="orchestration.<host>",

@@ -87,6 +87,10 @@ stack = Table(
     Column("lock_turn", BigInteger, nullable=False, server_default="0"),
     # Whether its deletion quarantines what it cannot delete.
     Column("quarantines", Boolean, nullable=False, server_default=false()),
+    # The stabilization window: its length, whether it is open, since when all are healthy.
+    Column("stabilization_s", Integer),
+    Column("stabilizing", Boolean, nullable=False, server_default=false()),
+    Column("stable_since", UtcTime),
     UniqueConstraint("project_id", "live_name"),
     Index("ix_stack_project_id_created_at", "project_id", "created_at"),
     Index("ix_stack_name", "name"),

@@ -23,6 +23,13 @@ from heat_convergence.convergence.model.job import DesiredState, JobState, Obser
 from heat_convergence.convergence.model.resource import InputResource, Resource
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.planning.job_steps import is_health_demanded
+from heat_convergence.observer.readiness.window_reads import (
+    build_window_context,
+    is_readable,
+    is_window_read,
+    observe_unread,
+    read_at_rest,
+)
 from heat_convergence.resources.protocol.call_groups import CallGroups, call_groups
 from heat_convergence.resources.protocol.resource_context import (
     VerbInputs,
@@ -181,6 +188,8 @@ def _plan_poll(
     """Return what to poll, or the observation of a row that is not polled, None for neither."""
     if row.job.state is JobState.RETRY:
         return Observation(ObservedState.BUSY, job=job_key(row))
+    if is_window_read(row, batch.stack):
+        return _plan_window_read(row, batch, registry, now)
     awaited = row.job.state is JobState.AWAITING_OBSERVATION
     if not awaited or row.observation.state is not ObservedState.BUSY:
         return None
@@ -197,6 +206,17 @@ def _plan_poll(
     view = with_name_limit(view, resource_type.physical_name_limit)
     groups = None if resource_type.local else call_groups(resource_type, view)
     return _Poll(resource_type, view, groups)
+
+
+def _plan_window_read(
+    row: Resource, batch: ObservationBatch, registry: ResourceTypeRegistry, now: datetime
+) -> Observation | _Poll:
+    resource_type = registry.find(row.desired.implementation)
+    if resource_type is None or not is_readable(resource_type):
+        return observe_unread(row, resource_type)
+    view = build_window_context(row, batch.stack, now, batch.cloud)
+    view = with_name_limit(view, resource_type.physical_name_limit)
+    return _Poll(resource_type, view, call_groups(resource_type, view))
 
 
 def _failed(row: Resource, failure: ResourceFailure) -> Observation:
@@ -229,7 +249,13 @@ def _look_at_type(
     views: Sequence[ResourceContext],
     boundary: ErrorBoundary,
 ) -> Mapping[str, Observation]:
-    looks = _observe(resource_type, views, boundary)
+    at_rest = [view for row, view in zip(rows, views, strict=True) if row.job.verb is None]
+    rest_ids = {view.resource_id for view in at_rest}
+    under_way = [view for view in views if view.resource_id not in rest_ids]
+    looks = {
+        **(_observe(resource_type, under_way, boundary) if under_way else {}),
+        **(read_at_rest(resource_type, at_rest, boundary) if at_rest else {}),
+    }
     return {
         row.id: boundary.fail_resource(
             partial(_make_observation, resource_type, row, looks.get(row.id)),

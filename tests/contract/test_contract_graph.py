@@ -6,6 +6,7 @@ import pytest
 
 from heat_convergence.convergence.model import job_transitions
 from heat_convergence.convergence.model.graph_edge import Edge
+from heat_convergence.convergence.model.job import ObservedState
 from heat_convergence.convergence.ports.store import Transaction
 from heat_convergence.template.environment.readiness import ReadinessLevel
 from heat_convergence.testing.sample_rows import resource_row, stack_row, time_at
@@ -191,6 +192,27 @@ def test_level_lets_those_start_that_wait_for_no_more(seeder):
         tx.readiness.mark_ready(1, ["a"])
         assert unblocked(tx, 1, "bcd") == ["b", "c", "d"]
         assert tx.readiness.find_unready(1, ["a"]) == frozenset()
+
+
+def test_reads_at_rest_are_counted_by_observed_state(seeder):
+    rest = {"job": None, "job_state": None, "observe_at": time_at(5)}
+    seeder.stack(stack_row("stack-2"))
+    seeder.resources(
+        resource_row("a", **rest, observed=ObservedState.READY),
+        resource_row("b", **rest, observed=ObservedState.BUSY),
+        resource_row("c", **rest, observed=ObservedState.BUSY),
+        resource_row("d", **{**rest, "observe_at": None}, observed=ObservedState.READY),
+        resource_row("e", observe_at=time_at(5), observed=ObservedState.BUSY),
+        resource_row("f", **rest, observed=ObservedState.READY, stack_id="stack-2"),
+    )
+    with seeder.store.transaction() as tx:
+        counts = tx.readiness.count_reads_at_rest("stack-1")
+        assert counts == {ObservedState.READY: 1, ObservedState.BUSY: 2}
+        assert tx.readiness.count_reads_at_rest("stack-3") == {}
+        tx.jobs.apply(["b"], job_transitions.read_at_rest(ObservedState.READY, None))
+        assert tx.readiness.count_reads_at_rest("stack-1")[ObservedState.BUSY] == 1
+    row = seeder.row("b")
+    assert (row.observation.state, row.observation.observe_at) == (ObservedState.READY, None)
 
 
 def _unblocked(tx, ids):

@@ -192,3 +192,23 @@ def test_jobs_of_ended_workers_are_posted_without_waiting_for_the_lease(seeder):
     assert rows["a"].job.posted_at == time_at(10)
     # What the next worker counts as a takeover.
     assert rows["a"].lease.token == "token of ended"
+
+
+@pytest.mark.parametrize(
+    ("stabilizing", "observe_at", "stalled"),
+    [(True, time_at(9), False), (True, None, True), (False, time_at(9), True)],
+)
+def test_stack_that_waits_for_reads_at_rest_is_not_stalled(
+    store, stabilizing, observe_at, stalled
+):
+    stable_since = time_at(3) if stabilizing else None
+    row = resource_row("a", stack_id="one", job=None, job_state=None, observe_at=observe_at)
+    with store.transaction() as tx:
+        tx.stacks.insert(stack_row("one", version=3, stabilization_s=60))
+        tx.stacks.update("one", stabilizing=stabilizing, stable_since=stable_since)
+        tx.resources.insert([row])
+        found = tx.stacks.lock("one")
+    assert (found.stabilization_s, found.stabilizing, found.stable_since) == (
+        60, stabilizing, stable_since,
+    )  # fmt: skip
+    assert store.sweeps.find_stalled_stacks(time_at(1), 10) == ([("one", 3)] if stalled else [])

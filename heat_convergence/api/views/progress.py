@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from typing import Any
 
 from heat_convergence.api.views.formats import format_status, format_time
@@ -45,7 +46,20 @@ def format_progress(
         "resources_total": counts.total,
         "jobs": {state.name: count for state, count in sorted(counts.unfinished.items())},
         "first_failure": _format_first_failure(stack),
+        "stabilization": _format_stabilization(stack),
         "resources": [_format_entry(each, tree, stack) for each in waiting_resources],
+    }
+
+
+def _format_stabilization(stack: Stack) -> dict[str, Json] | None:
+    """Return the stabilization window of a stack; None unless it is open."""
+    if not stack.in_progress or not stack.stabilizing:
+        return None
+    since, window_s = stack.stable_since, stack.stabilization_s or 0
+    return {
+        "window": window_s,
+        "healthy_since": format_time(since),
+        "until": format_time(since and since + timedelta(seconds=window_s)),
     }
 
 

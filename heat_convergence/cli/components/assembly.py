@@ -273,7 +273,9 @@ def _stack_service_values(components: ProcessComponents) -> dict[str, Any]:
         "settings": settings.convergence_settings(components.conf),
         "limits": limits,
         "template_cache": components.template_cache,
-        "global_environment": load_operator_environment(folder, limits=limits),
+        "global_environment": load_operator_environment(
+            folder, limits=limits, stabilization_s=components.conf.stabilization_window
+        ),
         "custom_constraints": {
             **cloud_constraints.load_custom_constraints(components.registry),
             **custom_constraints.load_constraints(),

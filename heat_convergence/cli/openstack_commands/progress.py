@@ -42,6 +42,8 @@ def _rows(progress: Json) -> Iterator[Sequence[Json]]:
     failure = progress["first_failure"]
     if failure is not None:
         yield failure["path"], "", "FAILED", f"{failure['reason']}\n{failure['remedy']}"
+    if progress.get("stabilization") is not None:
+        yield progress["stack_name"], "", "STABILIZING", progress["stack_status_reason"]
     for each in progress["resources"]:
         waiting = each["waiting"]
         reason = waiting["message"] + _worker_text(waiting.get("worker"))

@@ -14,6 +14,7 @@ from typing import Any
 from heat_convergence.convergence.lifecycle.context import TraversalContext
 from heat_convergence.convergence.lifecycle.dispatch import OutgoingMessage
 from heat_convergence.convergence.lifecycle.nested import parent_notification
+from heat_convergence.convergence.lifecycle.readiness import window_reads
 from heat_convergence.convergence.lifecycle.snapshots import snapshot_completion
 from heat_convergence.convergence.model import job_transitions
 from heat_convergence.convergence.model.action import Action, Status
@@ -240,12 +241,16 @@ def _end(
         values: further columns of the stack.
     """
     snapshot_completion.record_snapshot_end(tx, stack, ended.status, ended.status_reason)
+    if stack.stabilizing:
+        window_reads.cancel_reads(tx, tx.resources.lock_by_stack(stack.id))
     tx.stacks.update(
         ended.id,
         status=ended.status,
         status_reason=ended.status_reason,
         deadline_at=None,
         first_failure_reason=None,
+        stabilizing=False,
+        stable_since=None,
         **values,
     )
     tx.events.insert([context.stack_event(ended, ended.status, ended.status_reason)])

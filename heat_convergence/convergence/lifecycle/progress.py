@@ -31,6 +31,9 @@ from heat_convergence.convergence.lifecycle.observations import (
 )
 from heat_convergence.convergence.lifecycle.quarantine import failed_deletions
 from heat_convergence.convergence.lifecycle.readiness.early_release import release_dependents
+from heat_convergence.convergence.lifecycle.readiness.pending_jobs import record_pending
+from heat_convergence.convergence.lifecycle.stabilization import window
+from heat_convergence.convergence.lifecycle.stabilization.window import WindowResult
 from heat_convergence.convergence.model import job_transitions
 from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.job import JobState, ObservedState
@@ -88,14 +91,18 @@ def process_observations(
     if stack is None or stack.deleted_at is not None:
         return ProgressResult(None)
     locked = [row for row in tx.resources.lock(resource_ids) if row.stack_id == stack.id]
-    idle = [row for row in locked if row.job.verb is None]
+    at_rest = [row for row in locked if row.job.verb is None]
+    watched, idle = window.split_watched(stack, at_rest)
     messages = nested_status.refresh_attributes(tx, stack, idle, context)
+    if window.is_open(stack):
+        ended = _advance_window(tx, stack, watched, observations, context)
+        return replace(ended, outgoing_messages=(*messages, *ended.outgoing_messages))
     current = [row for row in locked if _is_current(row, stack)]
     observations = _drop_superseded(current, observations)
     nested = nested_status.observe_nested_stacks(tx, current, observations, context)
     observations = {**observations, **nested}
     rows = classify_rows(current, observations)
-    rows = _record_pending(tx, rows, observations, context)
+    rows = record_pending(tx, rows, observations, context)
     nested_status.save_values(tx, current, observations)
     _record_resumed(tx, rows.resumed, context)
     if not stack.in_progress:
@@ -118,54 +125,6 @@ def _drop_superseded(
         for row_id, observation in observations.items()
         if jobs.get(row_id) == observation.job
     }
-
-
-def _record_pending(
-    tx: Transaction,
-    rows: ClassifiedRows,
-    observations: Observations,
-    context: TraversalContext,
-) -> ClassifiedRows:
-    """Record the rows whose jobs are still under way, and when they are due again."""
-    poll_times = {
-        row.id: _next_poll_time(row, observations[row.id], context) for row in rows.waiting
-    }
-    changes = {
-        row.id: job_transitions.keep_waiting(
-            observations[row.id].observed, context.now, poll_times[row.id]
-        )
-        for row in rows.waiting
-    }
-    tx.jobs.apply_each({row_id: (change, {}) for row_id, change in changes.items()})
-    pauses = {
-        row.id: job_transitions.retry_later(_poll_time(observations[row.id], context), context.now)
-        for row in rows.paused
-    }
-    tx.jobs.apply_each({row_id: (pause, {}) for row_id, pause in pauses.items()})
-    known = (at for at in poll_times.values() if at is not None)
-    return replace(rows, poll_times=(*rows.poll_times, *known))
-
-
-def _next_poll_time(
-    row: Resource, observation: Observation, context: TraversalContext
-) -> datetime | None:
-    """Return the next poll time.
-
-    The observer has postponed it before it polled.  If it is already due, a signal arrived
-    during the poll, so poll again at once.  Nested stacks are observed under the rows'
-    locks.
-    """
-    if observation.recheck_after_s is None:
-        return None
-    if row.observation.observe_at is not None and row.observation.observe_at <= context.now:
-        return row.observation.observe_at
-    return _poll_time(observation, context)
-
-
-def _poll_time(observation: Observation, context: TraversalContext) -> datetime | None:
-    if observation.recheck_after_s is None:
-        return None
-    return context.now + timedelta(seconds=observation.recheck_after_s)
 
 
 def _record_resumed(tx: Transaction, rows: Sequence[Resource], context: TraversalContext) -> None:
@@ -219,9 +178,33 @@ def _advance(
         return replace(result, outgoing_messages=(*messages, *ended))
     at_rest = (done or quarantined) and not leaves and not result.own_job_ids
     if at_rest and not tx.readiness.has_unready(stack.id, stack.version):
-        last = completion.complete_traversal(tx, stack, context)
-        return replace(result, outgoing_messages=(*messages, *last))
+        return _with_end(result, window.complete_when_stable(tx, stack, context))
     return result
+
+
+def _with_end(result: ProgressResult, end: WindowResult) -> ProgressResult:
+    """Return the result with the messages of a traversal's end, or the start of its window."""
+    times = [at for at in (result.next_poll_at, end.next_read_at) if at is not None]
+    return replace(
+        result,
+        outgoing_messages=(*result.outgoing_messages, *end.outgoing_messages),
+        next_poll_at=min(times, default=None),
+    )
+
+
+def _advance_window(
+    tx: Transaction,
+    stack: Stack,
+    rows: Sequence[Resource],
+    observations: Observations,
+    context: TraversalContext,
+) -> ProgressResult:
+    """Go on with a stabilization window after reads of resources; fail as after any failure."""
+    observations = _drop_superseded(rows, observations)
+    end = window.record_reads(tx, stack, rows, observations, context)
+    if end.failure is not None:
+        return stop_after_failure(tx, stack, end.failure, context)
+    return _with_end(ProgressResult(stack), end)
 
 
 def _record_failed_check(

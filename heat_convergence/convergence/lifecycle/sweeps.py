@@ -15,6 +15,7 @@ from heat_convergence.convergence.lifecycle.nested import parent_notification
 from heat_convergence.convergence.lifecycle.observations import Observation
 from heat_convergence.convergence.lifecycle.progress import ProgressResult, stop_after_failure
 from heat_convergence.convergence.lifecycle.quarantine import failed_deletions
+from heat_convergence.convergence.lifecycle.stabilization.window import complete_when_stable
 from heat_convergence.convergence.model import job_transitions
 from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.job import COUNTED_IN_FLIGHT, JobState, ObservedState
@@ -145,7 +146,9 @@ def resume_stalled(
     leaves = [row_id for row_id in blocked if row_id not in held]
     messages = dispatch.schedule_leaves(tx, stack, leaves, context)
     if not leaves and not tx.readiness.has_unready(stack_id, version):
-        messages = (*messages, *completion.complete_traversal(tx, stack, context))
+        end = complete_when_stable(tx, stack, context)
+        messages = (*messages, *end.outgoing_messages)
+        return ProgressResult(stack, messages, end.next_read_at)
     return ProgressResult(stack, messages)
 
 

@@ -18,6 +18,10 @@ from heat_convergence.convergence.lifecycle.completion import fail_ancestor_snap
 from heat_convergence.convergence.lifecycle.context import TraversalContext
 from heat_convergence.convergence.lifecycle.dispatch import OutgoingMessage
 from heat_convergence.convergence.lifecycle.plan_storage import StartedTraversal, store_plan
+from heat_convergence.convergence.lifecycle.readiness.window_reads import (
+    cancel_reads,
+    longest_window_s,
+)
 from heat_convergence.convergence.lifecycle.snapshots import snapshot_completion
 from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.goal import Goal
@@ -116,7 +120,8 @@ def create_stack(
     """
     if stack.action is Action.ADOPT:  # only a CREATE leaves this time null, as in Heat
         stack = replace(stack, updated_at=context.now)
-    stack = _in_progress(stack, context)
+    window_s = longest_window_s(stack.action, desired_resources.values())
+    stack = replace(_in_progress(stack, context), stabilization_s=window_s)
     tx.stacks.insert(stack)
     _store_goal(tx, goal, desired_resources)
     plan = plan_goal((), desired_resources, _plan_context(stack, context))
@@ -148,12 +153,16 @@ def start_traversal(
     stack = replace(stack, version=stack.version + 1, action=action, **dict(request.stack_values))
     stack = _in_progress(replace(stack, updated_at=context.now), context)
     if request.goal is not None:
+        window_s = longest_window_s(action, request.desired_resources.values())
+        stack = replace(stack, stabilization_s=window_s)
         goal = replace(request.goal, version=stack.version)
         _store_goal(tx, goal, request.desired_resources)
         stack = replace(stack, goal_id=goal.id, complete_goal_id=_rollback_goal(before, action))
     if before.quarantines:  # the new traversal tries to delete them itself
         tx.quarantine.delete_by_stack(stack.id)
     rows = tx.resources.lock_by_stack(stack.id)
+    if before.stabilizing:
+        cancel_reads(tx, rows)
     plan = _plan(tx, stack, rows, request, context)
     _save_stack(tx, stack, request.stack_values)
     tx.resources.set_versions(stack.id, stack.version)
@@ -258,6 +267,9 @@ def _in_progress(stack: Stack, context: TraversalContext) -> Stack:
         started_at=context.now,
         deadline_at=context.now + timedelta(seconds=timeout_s),
         first_failure_reason=None,
+        stabilization_s=None,
+        stabilizing=False,
+        stable_since=None,
     )
 
 
@@ -302,5 +314,8 @@ def _save_stack(tx: Transaction, stack: Stack, values: Mapping[str, Any]) -> Non
         started_at=stack.started_at,
         deadline_at=stack.deadline_at,
         first_failure_reason=None,
+        stabilization_s=stack.stabilization_s,
+        stabilizing=False,
+        stable_since=None,
         **columns,
     )

@@ -199,6 +199,16 @@ def end_observation() -> JobTransition:
     return rules.build_transition(rules.END_OBSERVATION, observe_at=None)
 
 
+def read_at_rest(observed: ObservedState, at: datetime | None) -> JobTransition:
+    """Return the transition of a resource without a job whose health its stack waits for.
+
+    Args:
+        observed: READY if it was seen healthy, BUSY if not yet.
+        at: when to read it; None if it need not be read any more.
+    """
+    return rules.build_transition(rules.READ_AT_REST, observed=observed, observe_at=at)
+
+
 def forget_nested_stack() -> JobTransition:
     """Return the transition after which nobody waits for the resource's nested stack."""
     return rules.build_transition(rules.FORGET_NESTED_STACK, observed=None)

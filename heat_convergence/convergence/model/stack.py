@@ -10,7 +10,13 @@ from heat_convergence.convergence.model.action import Action, Status
 
 @dataclass(frozen=True, slots=True)
 class Stack:
-    """A stack and the state of its newest traversal."""
+    """A stack and the state of its newest traversal.
+
+    Attributes:
+        stabilization_s: the longest stabilization window of the traversal's resources.
+        stabilizing: all is ready, and the resources are read until they have been healthy.
+        stable_since: since when all of them are healthy; None until they are.
+    """
 
     id: str
     name: str
@@ -37,6 +43,9 @@ class Stack:
     started_at: datetime | None = None  # start of the newest traversal
     first_failure_reason: str | None = None  # set while other jobs still run
     quarantines: bool = False  # its deletion quarantines what it cannot delete
+    stabilization_s: int | None = None
+    stabilizing: bool = False
+    stable_since: datetime | None = None
 
     @property
     def in_progress(self) -> bool:

@@ -269,6 +269,12 @@ END_OBSERVATION = _keeping(
     ("observe_at",),
     "the attributes of a resource at rest were read again from its nested stack",
 )
+READ_AT_REST = _keeping(
+    "read at rest",
+    {None},
+    ("observed", "observe_at"),
+    "the stack waits until its resources have been healthy for a while",
+)
 FORGET_NESTED_STACK = _keeping(
     "forget nested stack",
     {JobState.CANCELLED, JobState.AWAITING_OBSERVATION},

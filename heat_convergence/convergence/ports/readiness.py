@@ -5,9 +5,10 @@ Written by the observer, and by a traversal's start for what is ready already (R
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Protocol
 
+from heat_convergence.convergence.model.job import ObservedState
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.template.environment.readiness import ReadinessLevel
 
@@ -46,3 +47,6 @@ class ReadinessRepository(Protocol):
 
     def find_wrongly_blocked(self, stack_id: str, version: int) -> list[str]:
         """Return ids of BLOCKED jobs that need nothing unready: none, unless a pass was lost."""
+
+    def count_reads_at_rest(self, stack_id: str) -> Mapping[ObservedState | None, int]:
+        """Count the stack's resources without a job that are to be read, by observed state."""

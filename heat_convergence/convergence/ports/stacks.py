@@ -35,6 +35,9 @@ class StackColumns(TypedDict, total=False):
     started_at: datetime | None
     first_failure_reason: str | None
     quarantines: bool
+    stabilization_s: int | None
+    stabilizing: bool
+    stable_since: datetime | None
 
 
 class StackRepository(Protocol):

@@ -147,6 +147,8 @@ class SweepRepository(Protocol):
     def find_stalled_stacks(self, before: datetime, limit: int) -> list[tuple[str, int]]:
         """Return (id, version) of IN_PROGRESS stacks without a job in flight.
 
+        Those in their stabilization window are stalled if no resource is to be read.
+
         Args:
             before: the time before which their traversals started.
             limit: the largest number of stacks.

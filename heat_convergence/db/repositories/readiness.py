@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 import sqlalchemy as sa
 
-from heat_convergence.convergence.model.job import JobState
+from heat_convergence.convergence.model.job import JobState, ObservedState
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.ports.readiness import ReadinessRepository
 from heat_convergence.db.repositories.base import SqlRepository
@@ -137,3 +137,16 @@ class SqlReadinessRepository(SqlRepository, ReadinessRepository):
             resource.c.stack_id == stack_id, resource.c.job_state == JobState.BLOCKED, ~waits
         )
         return list(self._connection.scalars(statement.order_by(resource.c.id)))
+
+    def count_reads_at_rest(self, stack_id: str) -> Mapping[ObservedState | None, int]:
+        """Count the stack's resources without a job that are to be read, by observed state."""
+        statement = (
+            sa.select(resource.c.observed, sa.func.count())
+            .where(
+                resource.c.stack_id == stack_id,
+                resource.c.job.is_(None),
+                resource.c.observe_at.is_not(None),
+            )
+            .group_by(resource.c.observed)
+        )
+        return {row[0]: row[1] for row in self._connection.execute(statement)}

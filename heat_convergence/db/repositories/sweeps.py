@@ -115,8 +115,9 @@ class SqlSweepRepository(SweepRepository):
 
     def find_stalled_stacks(self, before: datetime, limit: int) -> list[tuple[str, int]]:
         """Return (id, version) of IN_PROGRESS stacks without a job in flight."""
+        read = sa.and_(stack.c.stabilizing == sa.true(), resource.c.observe_at.is_not(None))
         busy = sa.exists().where(
-            resource.c.stack_id == stack.c.id, resource.c.job_state.in_(_BUSY)
+            resource.c.stack_id == stack.c.id, sa.or_(resource.c.job_state.in_(_BUSY), read)
         )
         statement = (
             sa.select(stack.c.id, stack.c.version)

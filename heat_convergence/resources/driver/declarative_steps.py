@@ -135,7 +135,7 @@ class DeclarativeSteps(ResourceType):
             observed = ObservedState.BUSY
         level = ReadinessLevel.EXISTS if unrestored else ReadinessLevel.CONFIGURED
         if observed is ObservedState.READY:
-            level = ReadinessLevel.HEALTHY if self.is_healthy(body) else ReadinessLevel.ACTIVE
+            level = self.ready_level(body)
         return VerbResult(
             observed,
             physical_id=context.physical_id,
@@ -145,6 +145,10 @@ class DeclarativeSteps(ResourceType):
             retry_with_new_incarnation=may_be_created_again(context, observed),
             level=level,
         )
+
+    def ready_level(self, body: Mapping[str, Json]) -> ReadinessLevel:
+        """Return the level of a ready object: active, or healthy if its body says so."""
+        return ReadinessLevel.HEALTHY if self.is_healthy(body) else ReadinessLevel.ACTIVE
 
     def is_healthy(self, body: Mapping[str, Json]) -> bool:
         """Return whether the body of a ready object says that it is healthy."""

@@ -70,7 +70,8 @@ class DriftDetection(DeclarativeSteps, Watchable):
         if body is None or self._is_absent(body):
             return VerbResult(ObservedState.ABSENT, context.physical_id)
         state, reason = self.observed_state(context, body)
-        return VerbResult(state, context.physical_id, {"show": body}, reason=reason)
+        level = self.ready_level(body) if state is ObservedState.READY else None
+        return VerbResult(state, context.physical_id, {"show": body}, reason=reason, level=level)
 
     def _is_absent(self, body: Mapping[str, Json]) -> bool:
         status = self.spec.status_mapping

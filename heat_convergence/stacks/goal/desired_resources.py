@@ -27,6 +27,7 @@ from heat_convergence.resources.protocol.resource_type import ResourceType
 from heat_convergence.resources.registry import ResourceTypeRegistry
 from heat_convergence.template import expression
 from heat_convergence.template.environment.environment import Environment
+from heat_convergence.template.environment.stabilization import is_window_word
 from heat_convergence.template.evaluation.evaluated_template import EvaluatedTemplate
 from heat_convergence.template.evaluation.references import attribute_references
 from heat_convergence.template.evaluation.resource_definition import ResourceDefinition
@@ -110,7 +111,10 @@ def _desired_resource(
     resource_type: ResourceType | None,
     source: _GoalSource,
 ) -> DesiredResource:
-    hooks = tuple(sorted(source.environment.registry.hooks_and_restrictions(definition.name)))
+    words = source.environment.registry.hooks_and_restrictions(definition.name)
+    if nested_stack is not None:  # its resources have windows of their own
+        words = frozenset(word for word in words if not is_window_word(word))
+    hooks = tuple(sorted(words))
     desired = DesiredResource.from_definition(
         definition,
         implementation,

@@ -15,6 +15,7 @@ from typing import Any
 
 from heat_convergence.common.errors import HTTPBadRequest
 from heat_convergence.template.diagnostics import did_you_mean
+from heat_convergence.template.environment.policy_entries import EntryForm
 from heat_convergence.template.environment.repair_window import (
     REPAIR_WINDOW,
     RepairWindow,
@@ -24,7 +25,7 @@ from heat_convergence.template.environment.repair_window import (
 Json = Any
 DRIFT = "drift"  # key of a resource's policies in the ``resource_registry``
 _POLICY, _PROPERTIES = "policy", "properties"
-_KEYS = (_POLICY, _PROPERTIES, REPAIR_WINDOW)
+_FORM = EntryForm("a drift policy", (_POLICY, _PROPERTIES, REPAIR_WINDOW))
 _RESOURCE_PREFIX = f"{DRIFT}="
 _PROPERTY_PREFIX = f"{DRIFT}."
 
@@ -64,18 +65,11 @@ def parse_drift(value: Json, path: str) -> dict[str, DriftPolicy]:
     Raises:
         HTTPBadRequest: the entry has another form, or an unknown policy.
     """
-    if isinstance(value, str):
-        return {"": parse_policy(value, path)}
-    if not isinstance(value, Mapping):
-        raise HTTPBadRequest(f"{path} must be a drift policy, or a map with {', '.join(_KEYS)}")
-    for key in value:
-        if key not in _KEYS:
-            hint = did_you_mean(key, _KEYS) if isinstance(key, str) else ""
-            raise HTTPBadRequest(f'{path} has an unknown key "{key}"{hint}')
+    entry = _FORM.read(value, path)
     found = {}
-    if value.get(_POLICY) is not None:
-        found[""] = parse_policy(value[_POLICY], f"{path}.{_POLICY}")
-    properties = value.get(_PROPERTIES)
+    if entry.get(_POLICY) is not None:
+        found[""] = parse_policy(entry[_POLICY], _FORM.word_path(value, path))
+    properties = entry.get(_PROPERTIES)
     if properties is None:
         return found
     if not isinstance(properties, Mapping):

@@ -9,17 +9,18 @@ Source: docs/use/readiness.rst.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from enum import StrEnum
 from typing import Any
 
 from heat_convergence.common.errors import HTTPBadRequest
 from heat_convergence.template.diagnostics import did_you_mean
+from heat_convergence.template.environment.policy_entries import EntryForm
 
 Json = Any
 READINESS = "readiness"  # key of a resource's level in the ``resource_registry``
 LEVEL = "level"
-_KEYS = (LEVEL,)
+_FORM = EntryForm("a readiness level", (LEVEL,))
 _PREFIX = f"{READINESS}="
 
 
@@ -61,16 +62,8 @@ def parse_readiness(value: Json, path: str) -> ReadinessLevel | None:
     Raises:
         HTTPBadRequest: the entry has another form, or an unknown level.
     """
-    if isinstance(value, str):
-        return _parse_level(value, path)
-    if not isinstance(value, Mapping):
-        raise HTTPBadRequest(f"{path} must be a readiness level, or a map with {', '.join(_KEYS)}")
-    for key in value:
-        if key not in _KEYS:
-            hint = did_you_mean(key, _KEYS) if isinstance(key, str) else ""
-            raise HTTPBadRequest(f'{path} has an unknown key "{key}"{hint}')
-    level = value.get(LEVEL)
-    return None if level is None else _parse_level(level, f"{path}.{LEVEL}")
+    level = _FORM.read(value, path).get(LEVEL)
+    return None if level is None else _parse_level(level, _FORM.word_path(value, path))
 
 
 def _parse_level(value: Json, path: str) -> ReadinessLevel:

@@ -1,8 +1,7 @@
 """Checks of what a resource registry states about single resources.
 
 Called by ``resource_registry`` when it parses an environment.  Decides which hooks, restricted
-actions, drift policies and readiness levels exist; must not look for the resources that they
-apply to.
+actions and policies exist; must not look for the resources that they apply to.
 
 Source: docs/reference/events-and-states.rst, "resource_registry forms".
 """
@@ -24,6 +23,7 @@ from heat_convergence.template.environment.drift_policies import (
     parse_entry_window,
 )
 from heat_convergence.template.environment.readiness import READINESS, parse_readiness
+from heat_convergence.template.environment.stabilization import STABILIZATION, parse_stabilization
 
 Json = Any
 HOOK_TYPES = (
@@ -37,8 +37,9 @@ HOOK_TYPES = (
 RESTRICTED_ACTION_TYPES = ("update", "replace")
 HOOKS, RESTRICTED_ACTIONS = "hooks", "restricted_actions"
 RESTORED_PROPERTIES = "restored_properties"  # see ResourceRegistry.restored_properties()
+POLICIES = (DRIFT, READINESS, STABILIZATION)
 # Maps that name no resource of a nested stack.
-MAPS_OF_RESOURCE = (RESTORED_PROPERTIES, DRIFT, READINESS)
+MAPS_OF_RESOURCE = (RESTORED_PROPERTIES, *POLICIES)
 
 
 def as_list(value: Json) -> list[Json]:
@@ -52,7 +53,7 @@ def check_resources(resources: Json) -> None:
     """Check what a registry states about single resources.
 
     Raises:
-        HTTPBadRequest: An entry has the wrong form, or an unknown policy or level.
+        HTTPBadRequest: An entry has the wrong form, or an unknown policy, level or window.
         InvalidBreakPointHook: A hook has an unknown type.
         InvalidRestrictedAction: A restricted action is unknown.
     """
@@ -78,6 +79,8 @@ def _check_body(body: Mapping[str, Json], path: str) -> None:
             parse_entry_window(value, f"{path}.{DRIFT}")
         elif key == READINESS and value is not None:
             parse_readiness(value, f"{path}.{READINESS}")
+        elif key == STABILIZATION and value is not None:
+            parse_stabilization(value, f"{path}.{STABILIZATION}")
         elif isinstance(value, dict) and key not in MAPS_OF_RESOURCE:
             _check_body(value, f"{path}.{key}")
 

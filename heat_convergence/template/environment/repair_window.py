@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import zoneinfo
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
@@ -19,7 +19,7 @@ from typing import Any
 from croniter import CroniterError, croniter
 
 from heat_convergence.common.errors import HTTPBadRequest
-from heat_convergence.template.diagnostics import did_you_mean
+from heat_convergence.template.environment.policy_entries import EntryForm
 
 Json = Any
 REPAIR_WINDOW = "repair_window"  # key of a window in an environment and in requests
@@ -27,7 +27,7 @@ DEFAULT_DURATION_S = 3600
 MIN_DURATION_S, MAX_DURATION_S = 60, 7 * 86400
 DEFAULT_TIMEZONE = "UTC"
 _CRON, _DURATION, _TIMEZONE = "cron", "duration", "timezone"
-_KEYS = (_CRON, _DURATION, _TIMEZONE)
+_FORM = EntryForm("a cron expression", (_CRON, _DURATION, _TIMEZONE))
 _PREFIX = "drift-window="
 _MAX_LENGTH = 100
 _FIELD_COUNT = 5
@@ -123,13 +123,7 @@ def parse_window(value: Json, path: str) -> RepairWindow:
     Raises:
         HTTPBadRequest: It has another form, an unknown key, or a value that is no window.
     """
-    body = {_CRON: value} if isinstance(value, str) else value
-    if not isinstance(body, Mapping):
-        raise HTTPBadRequest(f"{path} must be a cron expression, or a map with {', '.join(_KEYS)}")
-    for key in body:
-        if key not in _KEYS:
-            hint = did_you_mean(key, _KEYS) if isinstance(key, str) else ""
-            raise HTTPBadRequest(f'{path} has an unknown key "{key}"{hint}')
+    body = _FORM.read(value, path)
     duration_s: Any = body.get(_DURATION, DEFAULT_DURATION_S)
     timezone: Any = body.get(_TIMEZONE, DEFAULT_TIMEZONE)
     problem = check_window(body.get(_CRON), duration_s, timezone)

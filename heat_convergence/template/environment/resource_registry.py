@@ -8,9 +8,9 @@ Source: docs/reference/events-and-states.rst, "resource_registry forms".
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from heat_convergence.common.errors import HTTPBadRequest, StackValidationFailed
 from heat_convergence.template.environment import drift_policies
@@ -24,6 +24,7 @@ from heat_convergence.template.environment.readiness import (
 from heat_convergence.template.environment.registry_checks import (
     HOOKS,
     MAPS_OF_RESOURCE,
+    POLICIES,
     RESTORED_PROPERTIES,
     RESTRICTED_ACTIONS,
     as_list,
@@ -31,11 +32,16 @@ from heat_convergence.template.environment.registry_checks import (
 )
 from heat_convergence.template.environment.repair_window import RepairWindow, window_word
 from heat_convergence.template.environment.resource_patterns import ResourcePatterns
+from heat_convergence.template.environment.stabilization import (
+    STABILIZATION,
+    parse_stabilization,
+    stabilization_word,
+)
 from heat_convergence.template.evaluation_budget import ENTRIES_PER_STEP, charge_if_bounded
 
 Json = Any
+Policy = TypeVar("Policy")
 _RESOURCES, _BASE_URL = "resources", "base_url"
-_POLICIES = (DRIFT, READINESS)
 _MAX_CHAIN = 50
 
 
@@ -183,12 +189,14 @@ class ResourceRegistry:
         """Return the hooks, restricted actions and, as words, policies of a resource."""
         window = self.repair_window(resource_name)
         level = self.readiness(resource_name)
+        stabilization_s = self.stabilization_s(resource_name)
         return (
             self.hooks(resource_name)
             | self.restricted_actions(resource_name)
             | drift_policies.to_words(self.drift_policies(resource_name))
             | (frozenset() if window is None else {window_word(window)})
             | (frozenset() if level is None else {level_word(level)})
+            | ({stabilization_word(stabilization_s)} if stabilization_s else frozenset())
         )
 
     def drift_policies(self, resource_name: str) -> dict[str, DriftPolicy]:
@@ -205,20 +213,26 @@ class ResourceRegistry:
         return found
 
     def repair_window(self, resource_name: str) -> RepairWindow | None:
-        """Return the window of a resource's repairs, with the precedence of its policies."""
-        found = self.base.repair_window(resource_name) if self.base else None
-        for pattern, body in self._resource_patterns.entries_for(resource_name):
-            path = f"resource_registry.resources.{pattern}.{DRIFT}"
-            found = drift_policies.parse_entry_window(body.get(DRIFT), path) or found
-        return found
+        """Return the window of a resource's repairs."""
+        return self._policy(resource_name, DRIFT, drift_policies.parse_entry_window)
 
     def readiness(self, resource_name: str) -> ReadinessLevel | None:
-        """Return the level that is demanded of a resource, with the precedence of its policies."""
-        found = self.base.readiness(resource_name) if self.base else None
+        """Return the level that is demanded of a resource."""
+        return self._policy(resource_name, READINESS, parse_readiness)
+
+    def stabilization_s(self, resource_name: str) -> int:
+        """Return how long a resource must have been healthy before its stack is complete."""
+        return self._policy(resource_name, STABILIZATION, parse_stabilization) or 0
+
+    def _policy(
+        self, resource_name: str, key: str, parse: Callable[[Json, str], Policy | None]
+    ) -> Policy | None:
+        """Return a policy with the precedence of ``drift_policies``; None without an entry."""
+        found = self.base._policy(resource_name, key, parse) if self.base else None
         for pattern, body in self._resource_patterns.entries_for(resource_name):
-            if body.get(READINESS) is not None:
-                path = f"resource_registry.resources.{pattern}.{READINESS}"
-                found = parse_readiness(body[READINESS], path) or found
+            if body.get(key) is not None:
+                own = parse(body[key], f"resource_registry.resources.{pattern}.{key}")
+                found = found if own is None else own
         return found
 
     def drift_patterns(self) -> dict[str, frozenset[str]]:
@@ -349,7 +363,7 @@ def _merge_restored(body: Mapping[str, Json], added: Mapping[str, Json]) -> dict
 
 def _without_hooks(body: Mapping[str, Json]) -> dict[str, Json]:
     return {
-        key: _without_hooks(item) if isinstance(item, dict) and key not in _POLICIES else item
+        key: _without_hooks(item) if isinstance(item, dict) and key not in POLICIES else item
         for key, item in body.items()
         if key != HOOKS
     }

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections import Counter
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
-from heat_convergence.convergence.model.job import JobState
+from heat_convergence.convergence.model.job import JobState, ObservedState
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.resource_columns import narrow
 from heat_convergence.convergence.ports.readiness import ReadinessRepository
@@ -89,3 +90,11 @@ class MemoryReadinessRepository(MemoryRepository, ReadinessRepository):
         blocked = [row.id for row in rows if row.job.state is JobState.BLOCKED]
         waiting = self._tables.find_blocked(version)
         return [row_id for row_id in blocked if row_id not in waiting]
+
+    def count_reads_at_rest(self, stack_id: str) -> Mapping[ObservedState | None, int]:
+        """Count the stack's resources without a job that are to be read, by observed state."""
+        return Counter(
+            row.observation.state
+            for row in self._tables.resources_of_stack(stack_id)
+            if row.job.verb is None and row.observation.observe_at is not None
+        )

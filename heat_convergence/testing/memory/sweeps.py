@@ -132,11 +132,14 @@ class MemorySweepRepository(SweepRepository):
 
     def find_stalled_stacks(self, before: datetime, limit: int) -> list[tuple[str, int]]:
         """Return (id, version) of IN_PROGRESS stacks without a job in flight."""
+        rows = self._session.tables.resources.values()
         busy = {
             row.stack_id
-            for row in self._session.tables.resources.values()
+            for row in rows
             if row.job.state in IN_FLIGHT or row.job.state == JobState.AT_BREAKPOINT
         }
+        read = {row.stack_id for row in rows if row.observation.observe_at is not None}
+        busy |= {stack.id for stack in self._stacks_in_progress() if stack.stabilizing} & read
         stalled = [
             (stack.id, stack.version)
             for stack in self._stacks_in_progress()

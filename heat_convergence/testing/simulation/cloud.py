@@ -51,6 +51,8 @@ class CloudObject:
     first_ready_at_s: float = 0.0
     configured_at_s: float = 0.0
     healthy_at_s: float = 0.0
+    degraded_from_s: float = math.inf
+    degraded_until_s: float = math.inf
 
     def referenced_ids(self) -> frozenset[str]:
         """Return the ids of the objects that the properties refer to."""
@@ -205,6 +207,17 @@ class SimulatedCloud:
 
     def level_of(self, cloud_object: CloudObject) -> ReadinessLevel | None:
         """Return the readiness level of an object, None once it shows that it is in error."""
+        level = self._reached_level(cloud_object)
+        is_healthy = level is ReadinessLevel.HEALTHY
+        return ReadinessLevel.ACTIVE if is_healthy and self.is_degraded(cloud_object) else level
+
+    def is_degraded(self, cloud_object: CloudObject) -> bool:
+        """Return whether an object has lost its health for now."""
+        since_s, until_s = cloud_object.degraded_from_s, cloud_object.degraded_until_s
+        return since_s <= self._elapsed_s() < until_s
+
+    def _reached_level(self, cloud_object: CloudObject) -> ReadinessLevel | None:
+        """Return the highest level that an object has reached, whatever it has lost since."""
         if cloud_object.in_error and self.has_passed(cloud_object.configured_at_s):
             return None
         reached = (
@@ -251,6 +264,16 @@ class SimulatedCloud:
         """Change properties of an object without its owner's knowledge."""
         cloud_object.properties = {**cloud_object.properties, **properties}
         cloud_object.changed_externally = True
+
+    def degrade(self, cloud_object: CloudObject, duration_s: float) -> None:
+        """Have an object lose its health for some seconds."""
+        cloud_object.degraded_from_s = self._elapsed_s()
+        cloud_object.degraded_until_s = self._elapsed_s() + duration_s
+
+    def end_degradations(self) -> None:
+        """Have all objects regain their health."""
+        for each in self.objects.values():
+            each.degraded_from_s = math.inf
 
     # -- ownership
 
@@ -303,7 +326,7 @@ class SimulatedCloud:
         exists = now_s < each.deleted_at_s
         ready = now_s >= each.ready_at_s and not each.in_error
         owner = (each.stack_id, each.resource_id)
-        level = self.level_of(each)
+        level = self._reached_level(each)
         flags = (exists, ready, each.suspended, each.changed_externally, each.state_unknown, level)
         state = (owner, flags, each.properties)
         known = self._described.get(each.id)

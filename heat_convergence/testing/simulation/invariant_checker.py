@@ -44,7 +44,7 @@ _REACHES_GOAL = {
 _REPAIRS = _REACHES_GOAL - {Action.DELETE}
 
 
-CallCheck = Callable[[Transition], Iterable[Violation]]
+TransitionCheck = Callable[[Transition], Iterable[Violation]]
 
 
 @dataclass(slots=True)
@@ -76,7 +76,8 @@ class InvariantChecker:
         self.abandoned_stack_ids: set[str] = set()
         self.promoted_from: dict[str, str] = {}  # id of a root → id of its former tree
         self.first_failures: dict[str, str] = {}  # id of a tree → reason of its first failure
-        self.call_checks: list[CallCheck] = []  # further rules about calls
+        self.call_checks: list[TransitionCheck] = []  # further rules about calls
+        self.commit_checks: list[TransitionCheck] = []  # further rules
         self._users = users
         self._expect_failure = expect_failure
         self._failed_at: dict[str, datetime] = {}  # time of each stack's last failure
@@ -109,7 +110,10 @@ class InvariantChecker:
                 self._note_abandoned(after, work)
             self._check_user_effects(before, after)
             self._check_nested_stacks(before, after)
-            self._check_rules(self._transition(after, work, before=before))
+            step = self._transition(after, work, before=before)
+            self._check_rules(step)
+            for check in self.commit_checks:
+                self.violations.extend(check(step))
 
     def on_call(self, action: Action, view: ResourceContext, work: TaskClaims) -> None:
         """Check a call to the cloud that a task is about to make."""

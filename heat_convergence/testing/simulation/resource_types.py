@@ -303,8 +303,8 @@ class SignalledType(SimulatedType):
         return replace(result, observed=ObservedState.BUSY)
 
 
-class StagedType(SimulatedType):
-    """A type that reaches its readiness levels one after the other."""
+class StagedType(SimulatedType, Watchable):
+    """A type that reaches its readiness levels one after the other, and may lose its health."""
 
     name = "Sim::Staged"
     allows_snapshot_on_delete = False
@@ -319,6 +319,20 @@ class StagedType(SimulatedType):
         if found.in_error and result.observed is ObservedState.READY:
             result = replace(result, observed=ObservedState.BUSY)
         return replace(result, level=self._cloud.level_of(found))
+
+    def read_many(self, contexts: Sequence[ResourceContext]) -> Mapping[str, VerbResult]:
+        """Read by one call."""
+        return self.observe_many(contexts)
+
+    def comparable_values(self, context: ResourceContext, result: VerbResult) -> dict[str, Json]:
+        """Compare nothing."""
+        return {}
+
+    def compare(
+        self, context: ResourceContext, values: Mapping[str, Json]
+    ) -> tuple[PropertyDrift, ...]:
+        """Find no difference."""
+        return ()
 
     def _is_error_shown(self, found: CloudObject) -> bool:
         """Return whether it has got so far that its error shows: others may have started."""

@@ -24,6 +24,7 @@ from heat_convergence.testing.simulation.event_queue import EventQueue
 from heat_convergence.testing.simulation.fault_injector import FaultInjector
 from heat_convergence.testing.simulation.invariant_checker import InvariantChecker, TaskClaims
 from heat_convergence.testing.simulation.readiness.level_rule import LevelRule
+from heat_convergence.testing.simulation.readiness.window_rule import WindowRule
 from heat_convergence.testing.simulation.service_outages import ServiceOutages
 from heat_convergence.testing.simulation.tasks import GreenletTask
 from heat_convergence.testing.simulation.workload.simulated_users import SimulatedUsers
@@ -102,6 +103,13 @@ class SimulationContext:
         self.invariant_checker.call_checks.append(
             LevelRule(self.invariant_checker.template_of, self.occurrences).check_call
         )
+        window_rule = WindowRule(
+            self.invariant_checker.template_of,
+            self.cloud,
+            lambda: self.event_queue.elapsed_s,
+            self.occurrences,
+        )
+        self.invariant_checker.commit_checks.append(window_rule.check_commit)
         self.log: list[str] = []
         self.announcements: list[Announcement] = []
         self.work_durations: dict[tuple[str, str], float] = {}

@@ -1,4 +1,4 @@
-"""Random scenarios with resources that reach their readiness levels one after the other.
+"""Random scenarios with resources that reach their readiness levels, and may lose their health.
 
 Used by the campaign.  The rest of a history is that of the flat scenario of the seed.
 """
@@ -6,9 +6,13 @@ Used by the campaign.  The rest of a history is that of the flat scenario of the
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 from heat_convergence.testing.simulation.scenarios.scenario_generator import (
+    DEGRADE,
+    ExternalChange,
     Scenario,
     flat_scenario,
 )
@@ -20,6 +24,8 @@ from heat_convergence.testing.simulation.workload.template_notation import (
 )
 
 _STAGED_SHARE, _DEMANDING_SHARE, _REFERENCE_SHARE = 0.8, 0.15, 0.8
+_STABILIZING_SHARE, _WINDOW_SHARE, _WINDOWS_S = 0.5, 0.5, (3, 12, 40)
+_MOST_DEGRADATIONS = 10
 
 
 def level_scenario(seed: int, *, steps: int = 400, store: str = "memory") -> Scenario:
@@ -28,16 +34,50 @@ def level_scenario(seed: int, *, steps: int = 400, store: str = "memory") -> Sce
     rng = random.Random(f"levels {seed}")
     config = replace(flat.config, max_work_s=rng.choice((2.0, 15.0)))
     requests = tuple(_with_levels(timed, rng) for timed in flat.requests)
-    return replace(flat, config=config, requests=requests)
+    return _with_windows(replace(flat, config=config, requests=requests), seed)
 
 
-def _with_levels(timed: TimedRequest, rng: random.Random) -> TimedRequest:
+def _with_windows(scenario: Scenario, seed: int) -> Scenario:
+    """Return the scenario, perhaps with stabilization windows and objects that lose health.
+
+    A generator of its own keeps the rest of the history as it was.
+    """
+    rng = random.Random(f"windows {seed}")
+    if rng.random() >= _STABILIZING_SHARE:
+        return scenario
+    requests = tuple(_stabilizing(timed, rng) for timed in scenario.requests)
+    degradations = [
+        ExternalChange(round(rng.uniform(1, scenario.horizon_s), 3), DEGRADE, rng.random())
+        for _ in range(rng.randint(0, _MOST_DEGRADATIONS))
+    ]
+    changes = (*scenario.external_changes, *degradations)
+    return replace(scenario, requests=requests, external_changes=changes)
+
+
+def _stabilizing(timed: TimedRequest, rng: random.Random) -> TimedRequest:
+    return _with_specs(
+        timed,
+        lambda spec: (
+            replace(spec, stabilization=rng.choice(_WINDOWS_S))
+            if rng.random() < _WINDOW_SHARE
+            else spec
+        ),
+    )
+
+
+def _with_specs(
+    timed: TimedRequest, change: Callable[[ResourceSpec], ResourceSpec]
+) -> TimedRequest:
+    """Return a request with changed resources in its template, if it has one."""
     request = timed.request
     if not request.template:
         return timed
-    template = parse_template(request.template)
-    staged = {name: _staged(spec, rng) for name, spec in template.items()}
-    return replace(timed, request=replace(request, template=format_template(staged)))
+    template = {name: change(each) for name, each in parse_template(request.template).items()}
+    return replace(timed, request=replace(request, template=format_template(template)))
+
+
+def _with_levels(timed: TimedRequest, rng: random.Random) -> TimedRequest:
+    return _with_specs(timed, partial(_staged, rng=rng))
 
 
 def _staged(spec: ResourceSpec, rng: random.Random) -> ResourceSpec:

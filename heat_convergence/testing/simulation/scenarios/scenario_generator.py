@@ -63,6 +63,9 @@ _FAILURES: FaultProbabilities = {
 }
 
 
+DEGRADE = "degrade"  # an object loses its health for a while, by itself
+
+
 @dataclass(frozen=True, slots=True)
 class ExternalChange:
     """A change or deletion of an object by a third party.

@@ -27,12 +27,14 @@ from heat_convergence.testing.simulation.cloud import CloudObject
 from heat_convergence.testing.simulation.environment import InvariantBroken, SimulatedEnvironment
 from heat_convergence.testing.simulation.fault_injector import FaultInjector, PlannedFault
 from heat_convergence.testing.simulation.scenarios.scenario_generator import (
+    DEGRADE,
     ExternalChange,
     Scenario,
 )
 from heat_convergence.testing.simulation.workload.user_requests import UserRequest
 
 SNAPSHOT_CLEANUP_TIMEOUT_S = 30.0  # snapshots are deleted after their stack
+DEGRADED_S = 15.0
 SETTLE_TIMEOUT_S = 1500.0  # twice the longest timeout (a rollback has its own), and some time
 
 
@@ -139,6 +141,7 @@ def _run(environment: SimulatedEnvironment, scenario: Scenario) -> None:
     environment.faults.enabled = False
     environment.clear_breakpoints_periodically()
     environment.settle(SETTLE_TIMEOUT_S)
+    environment.cloud.end_degradations()
     if environment.config.exception_points:
         environment.check_failures_contained()
         environment.faults.planned_faults.clear()
@@ -166,11 +169,13 @@ def apply_external_change(environment: SimulatedEnvironment, change: ExternalCha
 def change_object(
     environment: SimulatedEnvironment, cloud_object: CloudObject, operation: str
 ) -> None:
-    """``delete`` or ``change`` an object without its owner's knowledge."""
+    """``delete``, ``change`` or ``degrade`` an object without its owner's knowledge."""
     environment.log_event(f"external {operation}: {cloud_object.id} {cloud_object.name}")
     environment.occurrences[f"external {operation}"] += 1
     environment.expect_failure(cloud_object.stack_id, f"{cloud_object.id} was changed externally")
-    if operation == "delete":
+    if operation == DEGRADE:
+        environment.cloud.degrade(cloud_object, DEGRADED_S)
+    elif operation == "delete":
         environment.cloud.delete_externally(cloud_object)
     else:
         environment.cloud.change_externally(cloud_object, {"size": 99})

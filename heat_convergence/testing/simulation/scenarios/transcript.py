@@ -25,7 +25,10 @@ from heat_convergence.testing.simulation.scenarios.renderer import (
     render_resources,
     render_stacks,
 )
-from heat_convergence.testing.simulation.scenarios.scenario_generator import ExternalChange
+from heat_convergence.testing.simulation.scenarios.scenario_generator import (
+    DEGRADE,
+    ExternalChange,
+)
 from heat_convergence.testing.simulation.scenarios.scenario_language import (
     ScenarioCommand,
     ScenarioSyntaxError,
@@ -158,6 +161,7 @@ class ScenarioInterpreter:
         faults.planned_faults.clear()
         self.environment.clear_breakpoints_periodically()
         self.environment.settle(scenario_runner.SETTLE_TIMEOUT_S)
+        self.environment.cloud.end_degradations()
         self.environment.check_failures_expected()
         scenario_runner.reach_goals_and_delete(self.environment)
 
@@ -266,6 +270,10 @@ class ScenarioInterpreter:
     def do_change_externally(self, name: str) -> None:
         """Change the newest object of a resource without the service's knowledge."""
         self._change_newest(name, "change")
+
+    def do_degrade(self, name: str) -> None:
+        """Have the newest object of a resource lose its health for a while."""
+        self._change_newest(name, DEGRADE)
 
     def _change_newest(self, name: str, operation: str) -> None:
         objects = self.environment.cloud.active_objects()

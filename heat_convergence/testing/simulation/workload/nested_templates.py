@@ -29,6 +29,7 @@ from heat_convergence.stacks.goal.desired_resources import (
 )
 from heat_convergence.template.environment.readiness import READINESS
 from heat_convergence.template.environment.registry_checks import RESTORED_PROPERTIES
+from heat_convergence.template.environment.stabilization import STABILIZATION
 from heat_convergence.template.evaluation.resource_definition import ResourceDefinition
 from heat_convergence.template.expression import Expression
 from heat_convergence.testing.simulation.workload import scaling_groups, template_notation
@@ -153,6 +154,8 @@ def _hooks(template: TemplateSpec) -> dict[str, Json]:
         own: dict[str, Json] = {"hooks": list(spec.hooks)} if spec.hooks else {}
         if spec.readiness:
             own[READINESS] = spec.readiness
+        if spec.stabilization:
+            own[STABILIZATION] = spec.stabilization
         if spec.snapshot_id:
             own[RESTORED_PROPERTIES] = {"snapshot_id": spec.snapshot_id}
         own.update(_hooks(spec.nested_template))

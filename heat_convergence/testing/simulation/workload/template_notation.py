@@ -29,6 +29,7 @@ from heat_convergence.convergence.planning.desired_state import (
 from heat_convergence.convergence.planning.requirement_levels import with_requirement_levels
 from heat_convergence.resources.registry import ResourceTypeRegistry
 from heat_convergence.template.environment.readiness import ReadinessLevel, level_word
+from heat_convergence.template.environment.stabilization import stabilization_word
 from heat_convergence.template.evaluation.resource_definition import ResourceDefinition
 from heat_convergence.template.expression import Expression
 
@@ -76,6 +77,7 @@ class ResourceSpec:
         group: the scaling group of a scaling policy.
         adjustment: the number of members that a scaling policy adds.
         readiness: the readiness level that the environment demands.
+        stabilization: the stabilization window of the environment in seconds.
     """
 
     name: str
@@ -96,12 +98,14 @@ class ResourceSpec:
     group: str = ""
     adjustment: int = 0
     readiness: str = ""
+    stabilization: int = 0
 
     @property
     def restrictions(self) -> tuple[str, ...]:
         """The hooks and restrictions of the environment, as a row has them."""
         level = (level_word(ReadinessLevel(self.readiness)),) if self.readiness else ()
-        return tuple(sorted((*self.hooks, *level)))
+        window = (stabilization_word(self.stabilization),) if self.stabilization else ()
+        return tuple(sorted((*self.hooks, *level, *window)))
 
     @property
     def nested_template(self) -> TemplateSpec:
@@ -128,7 +132,7 @@ class ResourceSpec:
         return "\n".join([" ".join(words), *(f"{self.name}.{line}" for line in nested)])
 
 
-_NUMBERS = ("size", "replace_key", "batch", "cooldown", "adjustment")
+_NUMBERS = ("size", "replace_key", "batch", "cooldown", "adjustment", "stabilization")
 _WORDS = ("flavor", "snapshot_id", "group", "readiness")
 _LISTS = ("references", "attributes", "depends_on", "hooks")
 _FLAGS = ("retain", "snapshot")

@@ -1,0 +1,67 @@
+"""The recording of jobs that are still under way, and when they are due again.
+
+Called by ``progress`` under the stack's lock.  Must not decide what follows from an observation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from heat_convergence.convergence.lifecycle.context import TraversalContext
+from heat_convergence.convergence.lifecycle.observations import (
+    ClassifiedRows,
+    Observation,
+    Observations,
+)
+from heat_convergence.convergence.model import job_transitions
+from heat_convergence.convergence.model.resource import Resource
+from heat_convergence.convergence.ports.store import Transaction
+
+
+def record_pending(
+    tx: Transaction,
+    rows: ClassifiedRows,
+    observations: Observations,
+    context: TraversalContext,
+) -> ClassifiedRows:
+    """Record the rows whose jobs are still under way, and when they are due again."""
+    poll_times = {
+        row.id: _next_poll_time(row, observations[row.id], context) for row in rows.waiting
+    }
+    changes = {
+        row.id: job_transitions.keep_waiting(
+            observations[row.id].observed, context.now, poll_times[row.id]
+        )
+        for row in rows.waiting
+    }
+    tx.jobs.apply_each({row_id: (change, {}) for row_id, change in changes.items()})
+    pauses = {
+        row.id: job_transitions.retry_later(_poll_time(observations[row.id], context), context.now)
+        for row in rows.paused
+    }
+    tx.jobs.apply_each({row_id: (pause, {}) for row_id, pause in pauses.items()})
+    known = (at for at in poll_times.values() if at is not None)
+    return replace(rows, poll_times=(*rows.poll_times, *known))
+
+
+def _next_poll_time(
+    row: Resource, observation: Observation, context: TraversalContext
+) -> datetime | None:
+    """Return the next poll time.
+
+    The observer has postponed it before it polled.  If it is already due, a signal arrived
+    during the poll, so poll again at once.  Nested stacks are observed under the rows'
+    locks.
+    """
+    if observation.recheck_after_s is None:
+        return None
+    if row.observation.observe_at is not None and row.observation.observe_at <= context.now:
+        return row.observation.observe_at
+    return _poll_time(observation, context)
+
+
+def _poll_time(observation: Observation, context: TraversalContext) -> datetime | None:
+    if observation.recheck_after_s is None:
+        return None
+    return context.now + timedelta(seconds=observation.recheck_after_s)

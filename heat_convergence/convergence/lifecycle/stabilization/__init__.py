@@ -1,0 +1,1 @@
+"""The stabilization window between the readiness of all resources and a stack's completion."""

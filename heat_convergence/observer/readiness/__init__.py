@@ -1,0 +1,1 @@
+"""The reads of resources whose jobs are done, and that their stacks still wait for."""
