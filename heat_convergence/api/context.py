@@ -53,10 +53,18 @@ class Caller(RequestContext):
             has that name; None for everybody else.
         is_cloud_admin: the result of the policy rule ``context_is_admin``; the root
             controller sets it.
+        is_local_user: without authentication; policy rules may name it.
     """
 
     stack_user_tree_id: str | None = None
     is_cloud_admin: bool = False
+    is_local_user: bool = False
+
+    def to_policy_values(self) -> Any:
+        """Return what policy rules can ask of the caller."""
+        values = super().to_policy_values()
+        values["is_local_user"] = self.is_local_user
+        return values
 
 
 def caller_from_token(environ: Mapping[str, Any], domain: StackUserDomain) -> Caller:
@@ -98,7 +106,7 @@ def noauth_caller(environ: Mapping[str, Any], project_id: str | None) -> Caller:
 
     The user is no administrator of the cloud, so that quotas hold as for anybody.
     """
-    return Caller(
+    caller = Caller(
         user_id=NOAUTH_USER,
         user_name=environ.get("HTTP_X_AUTH_USER", "")[:_MAX_NAME] or NOAUTH_USER,
         project_id=project_id,
@@ -109,3 +117,5 @@ def noauth_caller(environ: Mapping[str, Any], project_id: str | None) -> Caller:
         request_id=environ.get("openstack.request_id"),
         global_request_id=environ.get("openstack.global_request_id"),
     )
+    caller.is_local_user = True
+    return caller

@@ -64,6 +64,21 @@ _OVERVIEW = object_with(
             project_id=TEXT, resource_type=TEXT, reason=TEXT, observed_at=MAYBE, next_at=MAYBE
         )
     ),
+    endpoints=list_of(
+        object_with(
+            state={"type": "string", "enum": ["open", "slow"]},
+            service=TEXT,
+            region=TEXT,
+            project_id=MAYBE,
+            failures=MAYBE_COUNT,
+            open_s=MAYBE_COUNT,
+            calls=MAYBE_COUNT,
+            mean_s={"type": ["number", "null"]},
+            binary=TEXT,
+            worker_id=TEXT,
+            worker_host=TEXT,
+        )
+    ),
     breakers=list_of(
         object_with(
             id=TEXT,

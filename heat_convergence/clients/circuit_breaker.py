@@ -17,16 +17,19 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import Enum
+from typing import Any
 
 from heat_convergence.common import metrics
 from heat_convergence.common.failures import CallRefused, TemporaryFailure
+from heat_convergence.common.telemetry.call_times import CallTimes
 
 LOG = logging.getLogger(__name__)
 PROBE_WAIT_S = 2.0  # pause of a call that is refused because a probe is on its way
 PROBE_LIMIT_S = 300.0  # a probe that has not ended by then does not keep others from probing
 MAX_CIRCUITS = 10_000  # with failures; the oldest is dropped
+MAX_REPORTED = 50  # of each list of a report
 
 
 class FailureScope(Enum):
@@ -129,6 +132,7 @@ class CircuitBreakers:
         self._settings = settings or CircuitSettings()
         self._now_s = now_s
         self._circuits: dict[Endpoint, _Circuit] = {}
+        self._times = CallTimes()
         self._lock = threading.Lock()
 
     def check(self, endpoint: Endpoint) -> None:
@@ -146,10 +150,13 @@ class CircuitBreakers:
         with self._lock:
             self._check(endpoint)
             probed = self._start_probes(endpoint)
+        started_s = self._now_s()
         try:
             yield Attempt(self, endpoint, frozenset(probed))
         finally:
+            now_s, key = self._now_s(), (endpoint.service, endpoint.region)
             with self._lock:  # where nothing was recorded, the next call is the probe
+                self._times.record(key, now_s - started_s, now_s)
                 for circuit in probed.values():
                     circuit.probe_started_s = None
 
@@ -158,6 +165,28 @@ class CircuitBreakers:
         with self._lock:
             circuit = self._circuits.get(endpoint)
             return circuit is not None and circuit.open_until_s is not None
+
+    def report(self) -> dict[str, list[dict[str, Any]]]:
+        """Return the open circuits and the slow services, as the list of workers keeps them.
+
+        Returns:
+            ``open`` and ``slow``: objects with service, region and project, empty for all.
+        """
+        with self._lock:
+            now_s = self._now_s()
+            opened = [
+                {
+                    "service": each.service,
+                    "region": each.region,
+                    "project_id": each.project_id,
+                    "failures": circuit.failures,
+                    "open_s": round(now_s - circuit.opened_at_s),
+                }
+                for each, circuit in self._circuits.items()
+                if circuit.open_until_s is not None
+            ]
+            slow = [{**asdict(each), "project_id": ""} for each in self._times.find_slow(now_s)]
+        return {"open": opened[:MAX_REPORTED], "slow": slow[:MAX_REPORTED]}
 
     def _check(self, endpoint: Endpoint) -> None:
         if not self._circuits:

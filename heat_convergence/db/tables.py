@@ -93,6 +93,7 @@ stack = Table(
     Column("stable_since", UtcTime),
     UniqueConstraint("project_id", "live_name"),
     Index("ix_stack_project_id_created_at", "project_id", "created_at"),
+    Index("ix_stack_project_id_begun_at", "project_id", "started_at"),
     Index("ix_stack_name", "name"),
     Index("ix_stack_status_deadline_at", "status", "deadline_at"),
     Index("ix_stack_owner_id", "owner_id"),
@@ -368,6 +369,7 @@ service = Table(
     Column("updated_at", UtcTime),
     Column("deleted_at", UtcTime),
     Column("version", String(64)),  # NULL: a release that did not record it
+    Column("endpoint_states", JsonText),  # NULL likewise
     **TABLE_OPTIONS,
 )
 

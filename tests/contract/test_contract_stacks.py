@@ -177,10 +177,11 @@ def test_events_of_any_size_are_stored(seeder):
 def test_service_heartbeat(seeder):
     workers = seeder.store.workers
     workers.record_heartbeat(service_row(), time_at(1))
-    workers.record_heartbeat(service_row(), time_at(2))
+    states = {"open": [{"service": "compute"}], "slow": []}
+    workers.record_heartbeat(service_row(endpoint_states=states), time_at(2))
     workers.record_heartbeat(service_row("service-2"), time_at(3))
     assert seeder.services() == [
-        service_row(updated_at=time_at(2)),
+        service_row(updated_at=time_at(2), endpoint_states=states),
         service_row("service-2", updated_at=time_at(3)),
     ]
     workers.remove_worker("service-1")

@@ -22,6 +22,7 @@ DENY_STACK_USER = "rule:deny_stack_user"
 ALLOW_EVERYBODY = "rule:allow_everybody"
 DENY_EVERYBODY = "rule:deny_everybody"
 CONTEXT_IS_ADMIN = "rule:context_is_admin"
+SERVICE_ADMIN = "rule:service_admin"
 
 _PROJECT_SCOPE = ["project"]
 _OLD_REASON = "The default of a time without reader and member roles."
@@ -29,6 +30,8 @@ _OLD_SINCE = "Wallaby"
 
 _BASE = {
     "context_is_admin": "(role:admin and is_admin_project:True)",
+    # Without authentication the user is the one who runs the service.
+    "service_admin": "rule:context_is_admin or is_local_user:True",
     "project_admin": "role:admin",
     "deny_stack_user": "not role:heat_stack_user",
     "deny_everybody": "!",

@@ -12,6 +12,7 @@ from heat_convergence.api.policies.base import (
     ADMIN,
     CONTEXT_IS_ADMIN,
     READER,
+    SERVICE_ADMIN,
     PolicyRule,
     rule_defaults,
 )
@@ -20,7 +21,7 @@ _RULES = (
     PolicyRule("inventory:index", READER, method="GET", path="/inventory"),
     PolicyRule("build_info:build_info", READER, method="GET", path="/build_info"),
     PolicyRule("service:index", ADMIN, CONTEXT_IS_ADMIN),
-    PolicyRule("service:overview", CONTEXT_IS_ADMIN, None, method="GET", path="/overview"),
+    PolicyRule("service:overview", SERVICE_ADMIN, None, method="GET", path="/overview"),
 )
 
 

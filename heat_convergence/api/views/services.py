@@ -1,11 +1,8 @@
-"""Worker processes of the daemons as clients read them.
-
-A process is up when its last report is within twice the interval.
-"""
+"""Worker processes of the daemons as clients read them."""
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from heat_convergence.api.views.formats import format_precise_time
@@ -14,8 +11,6 @@ from heat_convergence.convergence.model.service_record import ServiceRecord
 
 def format_service(service: ServiceRecord, now: datetime) -> dict[str, Any]:
     """Return a worker process with its status at ``now``."""
-    reported_at = service.updated_at or service.created_at
-    alive = now - reported_at <= timedelta(seconds=2 * service.report_interval_s)
     return {
         "id": service.id,
         "host": service.host,
@@ -27,5 +22,5 @@ def format_service(service: ServiceRecord, now: datetime) -> dict[str, Any]:
         "created_at": format_precise_time(service.created_at),
         "updated_at": format_precise_time(service.updated_at),
         "deleted_at": format_precise_time(service.deleted_at),
-        "status": "up" if alive else "down",
+        "status": "up" if service.is_up(now) else "down",
     }

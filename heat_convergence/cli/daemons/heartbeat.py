@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 from heat_convergence.cli.clock_watch import ClockWatch
 from heat_convergence.cli.components.assembly import ProcessComponents
@@ -17,6 +19,9 @@ from heat_convergence.common import errors
 from heat_convergence.convergence.model.service_record import ServiceRecord
 
 LOG = logging.getLogger(__name__)
+
+
+EndpointStates = Mapping[str, Sequence[Mapping[str, Any]]]
 
 
 class Heartbeat:
@@ -44,6 +49,7 @@ class Heartbeat:
         self._monotonic = monotonic
         self._clock_watch = ClockWatch(components.clock, monotonic)
         self._next_s = monotonic()
+        self._reported: frozenset[tuple[str, ...]] = frozenset()
         self._record = ServiceRecord(
             id=worker_id,
             binary=binary,
@@ -56,17 +62,29 @@ class Heartbeat:
         )
 
     def write_if_due(self) -> None:
-        """Write a heartbeat if the interval since the last one has passed, and watch the clock.
+        """Write a heartbeat if it is time, and watch the clock.
+
+        It is time when the interval since the last one has passed, or the process has begun or
+        ceased to leave a service alone or to find it slow.
 
         Raises:
             Error: The database cannot be written to; the next call tries again.
         """
         self._clock_watch.check()
-        if self._monotonic() < self._next_s:
+        states = self._endpoint_states()
+        named = _names_of(states)
+        if self._monotonic() < self._next_s and named == self._reported:
             return
         workers = self._components.store.workers
-        workers.record_heartbeat(self._record, self._components.clock())
+        workers.record_heartbeat(
+            replace(self._record, endpoint_states=states), self._components.clock()
+        )
+        self._reported = named
         self._next_s = self._monotonic() + self._record.report_interval_s
+
+    def _endpoint_states(self) -> EndpointStates:
+        clouds = self._components.cloud_cache
+        return {} if clouds is None else clouds.breakers.report()
 
     def remove(self) -> None:
         """Remove the entry; if the database does not answer, the entry remains."""
@@ -77,3 +95,13 @@ class Heartbeat:
                 "worker remains in the list of services: worker=%(worker)s error=%(error)s",
                 {"worker": self._record.id, "error": error.log_text},
             )
+
+
+def _names_of(states: EndpointStates) -> frozenset[tuple[str, ...]]:
+    """Return what is in which state, without numbers, which change all the time."""
+    keys = ("service", "region", "project_id")
+    return frozenset(
+        (state, *(str(each[key]) for key in keys))
+        for state, listed in states.items()
+        for each in listed
+    )

@@ -55,7 +55,8 @@ class SqlWorkerRepository(WorkerRepository):
         """Record that the worker process was alive; its first heartbeat inserts its row."""
         with self._database.write() as connection:
             alive = service_table.update().where(service_table.c.id == service.id)
-            found = connection.execute(alive.values(updated_at=now))
+            reported = {"updated_at": now, "endpoint_states": service.endpoint_states}
+            found = connection.execute(alive.values(reported))
             if found.rowcount == 0:
                 values = {name: getattr(service, name) for name in _FIELDS}
                 connection.execute(service_table.insert(), {**values, "updated_at": now})

@@ -206,7 +206,9 @@ class MemoryWorkerRepository(WorkerRepository):
         with self._session.transaction():
             services = self._session.tables.services
             known = services.get(service.id, service)
-            services[service.id] = replace(known, updated_at=now)
+            services[service.id] = replace(
+                known, updated_at=now, endpoint_states=service.endpoint_states
+            )
 
     def remove_worker(self, worker_id: str) -> None:
         """Remove the record of a worker process that ends orderly."""

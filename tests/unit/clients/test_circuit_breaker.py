@@ -19,6 +19,8 @@ from heat_convergence.common import metrics
 from heat_convergence.common.failures import CallRefused, TemporaryFailure
 
 NOVA = Endpoint("compute", "north", "p1")
+CINDER = Endpoint("block_storage", "north", "p1")
+GLANCE = Endpoint("image", "north", "p1")
 SETTINGS = CircuitSettings(failures=3, pause_s=5.0, max_pause_s=18.0)
 
 
@@ -205,3 +207,28 @@ def test_threads_get_one_probe(breakers: CircuitBreakers, clock: Clock) -> None:
 
     with ThreadPoolExecutor(threads) as pool:
         assert sum(pool.map(call, range(threads))) == 1
+
+
+def test_report_names_open_circuits_and_slow_services(
+    breakers: CircuitBreakers, clock: Clock
+) -> None:
+    open_circuit(breakers)
+    fail(breakers, CINDER)
+    clock.now_s += 7
+    with breakers.attempt(GLANCE):
+        clock.now_s += 3
+    report = breakers.report()
+    assert report == {
+        "open": [
+            {
+                "service": "compute",
+                "region": "north",
+                "project_id": "",
+                "failures": SETTINGS.failures,
+                "open_s": 10,
+            }
+        ],
+        "slow": [
+            {"service": "image", "region": "north", "calls": 1, "mean_s": 3.0, "project_id": ""}
+        ],
+    }

@@ -12,7 +12,7 @@ from heat_convergence.api.controllers.base import Controller
 from heat_convergence.api.http import ApiRequest, json_response
 from heat_convergence.api.views.service import overview as view
 from heat_convergence.convergence.model.job import JobState
-from heat_convergence.db.reads import overview, workload
+from heat_convergence.db.reads import overview, services, workload
 from heat_convergence.db.reads.workload import JobFilter
 
 _LIMIT = 100  # of each list
@@ -26,6 +26,7 @@ class OverviewController(Controller):
     def show(self, _request: ApiRequest) -> webob.Response:
         """Show projects, the queue, what workers do, and what needs attention."""
         with self.database.read() as conn:
+            workers = services.list_services(conn)
             running = workload.list_jobs(conn, _AT_WORK, _LIMIT)
             queued = workload.list_jobs(conn, _QUEUED, _LIMIT)
             names = overview.stack_names(conn, {each.stack_id for each in (*running, *queued)})
@@ -38,6 +39,7 @@ class OverviewController(Controller):
                     overview.list_failed_stacks(conn, _LIMIT)
                 ),
                 "unread": view.format_unread_groups(overview.list_unread_groups(conn, _LIMIT)),
+                "endpoints": view.format_endpoints(workers, self.services.clock())[:_LIMIT],
                 "breakers": view.format_breakers(overview.list_open_breakers(conn, _LIMIT)),
             }
         return json_response({"overview": shown})

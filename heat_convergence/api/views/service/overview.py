@@ -6,9 +6,12 @@ Pure functions of what was read.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from typing import Any
 
 from heat_convergence.api.views.formats import format_time
+from heat_convergence.common.stored_values import is_readable
+from heat_convergence.convergence.model.service_record import ServiceRecord
 from heat_convergence.db.reads.overview import (
     FailedStack,
     ListedBreaker,
@@ -95,6 +98,29 @@ def format_unread_groups(found: Iterable[UnreadGroup]) -> list[Json]:
             "next_at": format_time(each.next_at),
         }
         for each in found
+    ]
+
+
+def format_endpoints(workers: Iterable[ServiceRecord], now: datetime) -> list[Json]:
+    """Return services that workers do not call for the moment, then those that answer slowly."""
+    return [
+        {
+            "state": state,
+            "service": each["service"],
+            "region": each["region"],
+            "project_id": each["project_id"] or None,
+            "failures": each.get("failures"),
+            "open_s": each.get("open_s"),
+            "calls": each.get("calls"),
+            "mean_s": each.get("mean_s"),
+            "binary": worker.binary,
+            "worker_id": worker.id,
+            "worker_host": worker.hostname,
+        }
+        for state in ("open", "slow")
+        for worker in workers
+        if worker.is_up(now) and is_readable(worker.endpoint_states)
+        for each in (worker.endpoint_states or {}).get(state, ())
     ]
 
 

@@ -9,6 +9,7 @@ import { address } from "../lib/router.js";
 
 const SECTIONS = [
   ["failed_stacks", "Stacks that have failed", ["Stack", "State", "Reason", "Since", "Project"], failedRow],
+  ["endpoints", "Services that are slow or left alone", ["Service", "Region", "State", "Project", "Worker"], endpointRow],
   ["unread", "Services that cannot be read", ["Type", "Reason", "Last read", "Next try", "Project"], unreadRow],
   ["breakers", "Mass losses that nobody has confirmed", ["Type", "Region", "Missing", "Since", "Project"], breakerRow],
   ["running", "What workers do", ["Resource", "Type", "Stack", "For", "Worker"], jobRow],
@@ -68,6 +69,13 @@ function failedRow(each) {
 
 function unreadRow(each) {
   return row(each.resource_type, each.reason, time(each.observed_at), each.next_at ? new Date(each.next_at).toLocaleString() : "–", each.project_id);
+}
+
+function endpointRow(each) {
+  const open = `not called for ${duration(each.open_s)}, after ${each.failures} failures`;
+  const slow = `${each.mean_s} s a call, mean of ${each.calls}`;
+  const worker = `${each.binary} on ${each.worker_host} ${each.worker_id}`;
+  return row(each.service, each.region || "–", each.state === "open" ? open : slow, each.project_id || "all", worker);
 }
 
 function breakerRow(each) {

@@ -7,9 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
+from oslo_context.context import RequestContext
 
 from heat_convergence.api import context
 from heat_convergence.db.tables import drift_breaker, watch_group
+from heat_convergence.db.tables import service as service_table
+from heat_convergence.testing.sample_rows import service_row
 from tests.functional.harness import LocalService
 
 FAILING = {"type": "OS::Heat::TestResource", "properties": {"fail": True}}
@@ -21,18 +25,6 @@ def service(tmp_path: Path) -> Iterator[LocalService]:
     service = LocalService(f"sqlite:///{tmp_path}/hc.sqlite")
     yield service
     service.close()
-
-
-@pytest.fixture
-def as_cloud_admin(monkeypatch: pytest.MonkeyPatch) -> None:
-    original = context.noauth_caller
-
-    def new_caller(environ: Any, project_id: str | None) -> context.Caller:
-        caller = original(environ, project_id)
-        caller.is_admin_project = True
-        return caller
-
-    monkeypatch.setattr(context, "noauth_caller", new_caller)
 
 
 def create(service: LocalService, project: str, resource: Any, **options: Any) -> str:
@@ -48,7 +40,6 @@ def overview(service: LocalService) -> Any:
     return answer.json["overview"]
 
 
-@pytest.mark.usefixtures("as_cloud_admin")
 def test_overview_shows_failures_and_the_queue_of_all_projects(service: LocalService) -> None:
     failed = create(service, "q", FAILING)
     waiting = create(service, "r", WORKING, leave_pending=True)
@@ -69,7 +60,6 @@ def test_overview_shows_failures_and_the_queue_of_all_projects(service: LocalSer
     assert {"stack_status": "CREATE_IN_PROGRESS", "count": 1} in shown["stacks"]
 
 
-@pytest.mark.usefixtures("as_cloud_admin")
 def test_overview_shows_what_cannot_be_read_and_open_breakers(service: LocalService) -> None:
     now = service.clock()
     group = {"project_id": "q", "implementation": "OS::Nova::Server", "interval_s": 60.0}
@@ -89,5 +79,32 @@ def test_overview_shows_what_cannot_be_read_and_open_breakers(service: LocalServ
     assert (found["id"], found["lost"], found["total"]) == ("0", 5, 9)
 
 
-def test_overview_is_refused_to_others(service: LocalService) -> None:
+def test_overview_shows_what_workers_leave_alone_or_find_slow(service: LocalService) -> None:
+    nova = {"service": "compute", "region": "north", "project_id": "", "failures": 5, "open_s": 9}
+    cinder = {
+        "service": "block_storage",
+        "region": "",
+        "project_id": "",
+        "calls": 3,
+        "mean_s": 4.5,
+    }
+    states = {"open": [nova], "slow": [cinder]}
+    workers = service.services.store.workers
+    for name, found in (("a", states), ("b", None), ("unreadable", states)):
+        workers.record_heartbeat(service_row(name, endpoint_states=found), service.clock())
+    with service.database.write() as conn:
+        unreadable = service_table.update().where(service_table.c.id == "unreadable")
+        conn.execute(unreadable.values(endpoint_states=sa.literal("{", sa.Text())))
+    first, second = overview(service)["endpoints"]
+    assert (first["state"], first["service"], first["open_s"]) == ("open", "compute", 9)
+    assert (first["worker_id"], first["project_id"], first["mean_s"]) == ("a", None, None)
+    assert (second["state"], second["service"], second["mean_s"]) == ("slow", "block_storage", 4.5)
+    service.clock.advance(3600)  # the worker has ended without a word
+    assert overview(service)["endpoints"] == []
+
+
+def test_overview_is_refused_to_others(
+    service: LocalService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(context.Caller, "to_policy_values", RequestContext.to_policy_values)
     assert service.send("GET", "/overview").status_int == 403
