@@ -81,7 +81,9 @@ QUERIES: Mapping[str, Mapping[str, Schema]] = {
             ("show_deleted", "show_nested", "show_hidden", "with_count", "global_tenant"), _FLAG
         ),
         "timeout_mins": _COUNT,
+        "wait": _COUNT,
         **_words(
+            "changed_since",
             "marker",
             "tags",
             "tags_any",
@@ -307,7 +309,9 @@ RESPONSES: Mapping[str, Schema] = {
     "template_functions": _object(
         template_functions=_list(_object(functions=_TEXT, description=_TEXT))
     ),
-    "stack_list": _object({"links": _LINKS, "count": _COUNT}, stacks=_list(_STACK_ITEM)),
+    "stack_list": _object(
+        {"links": _LINKS, "count": _COUNT, "changes_marker": _TEXT}, stacks=_list(_STACK_ITEM)
+    ),
     "stack_detail": _object(stacks=_list(_STACK_ITEM)),
     "stack_create": _object(stack=_object(id=_TEXT, links=_LINKS)),
     "stack_preview": _object(

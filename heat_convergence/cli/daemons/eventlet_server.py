@@ -20,7 +20,7 @@ import eventlet
 from eventlet import semaphore, wsgi
 from eventlet.green import threading as green_threading
 
-from heat_convergence.api.event_wait import WAIT_KEY, EventWait, RequestHeld
+from heat_convergence.api.change_wait import WAIT_KEY, ChangeWait, RequestHeld
 from heat_convergence.api.middleware.faults import WsgiApplication
 from heat_convergence.api.middleware.overload import OVERLOADED_KEY, is_always_served
 from heat_convergence.cli.daemons.eventlet_protocol import BoundedHttpProtocol
@@ -46,7 +46,7 @@ class RequestSlots:
         self._slots = semaphore.Semaphore(limits.threads)
         self._queue_limit = limits.queued_requests
         self._waiting = 0
-        self._held: set[EventWait] = set()
+        self._held: set[ChangeWait] = set()
 
     def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
         """Handle the request in a slot; mark it when too many wait for one already."""
@@ -55,7 +55,7 @@ class RequestSlots:
         if self._slots.locked() and self._waiting >= self._queue_limit:
             environ[OVERLOADED_KEY] = True
             return self._application(environ, start_response)
-        environ[WAIT_KEY] = EventWait()
+        environ[WAIT_KEY] = ChangeWait()
         while True:
             self._acquire()
             try:
@@ -66,7 +66,7 @@ class RequestSlots:
                 self._slots.release()
             self._hold(wait)
 
-    def _hold(self, wait: EventWait) -> None:
+    def _hold(self, wait: ChangeWait) -> None:
         """Wait outside a slot until the request is to be handled again."""
         resumed = green_threading.Event()
         self._held.add(wait)
@@ -77,7 +77,7 @@ class RequestSlots:
             self._held.discard(wait)
 
     def end_waits(self) -> None:
-        """Have the requests answered that wait for events."""
+        """Have the requests answered that wait for changes."""
         for wait in list(self._held):
             wait.end()
 

@@ -18,7 +18,7 @@ from waitress.receiver import ChunkedReceiver
 from waitress.task import ErrorTask, ThreadedTaskDispatcher, WSGITask
 from waitress.utilities import BadRequest, RequestEntityTooLarge
 
-from heat_convergence.api.event_wait import WAIT_KEY, EventWait, RequestHeld
+from heat_convergence.api.change_wait import WAIT_KEY, ChangeWait, RequestHeld
 from heat_convergence.api.middleware.faults import error_response
 from heat_convergence.api.middleware.overload import OVERLOADED_KEY, is_always_served
 from heat_convergence.cli.daemons.http_limits import (
@@ -65,7 +65,7 @@ class MarkedTask(WSGITask):  # type: ignore[misc]  # untyped library
     def get_environment(self) -> dict[str, Any]:
         """Return the WSGI environment."""
         environ: dict[str, Any] = super().get_environment()
-        environ[WAIT_KEY] = self.channel.event_wait_of(self.request)
+        environ[WAIT_KEY] = self.channel.change_wait_of(self.request)
         if self.channel.is_overloaded:
             environ[OVERLOADED_KEY] = True
         return environ
@@ -99,7 +99,7 @@ class BoundedChannel(HTTPChannel):  # type: ignore[misc]  # untyped library
 
     Attributes:
         is_overloaded: Whether the request at work is to be refused.
-        held: The wait for events of the request that no thread handles; None without one.
+        held: The wait for changes of the request that no thread handles; None without one.
     """
 
     error_task_class = RefusalTask
@@ -107,9 +107,9 @@ class BoundedChannel(HTTPChannel):  # type: ignore[misc]  # untyped library
     task_class = MarkedTask
     is_overloaded = False
     request: Any
-    held: EventWait | None = None
+    held: ChangeWait | None = None
     _waiting_request: Any = None
-    _event_wait: EventWait
+    _change_wait: ChangeWait
     _arriving: Any = None
     _head_arrived = False
     _deadline_s = math.inf
@@ -155,14 +155,14 @@ class BoundedChannel(HTTPChannel):  # type: ignore[misc]  # untyped library
         """True while no request has begun and no response is being sent."""
         return self.request is None and not self.requests and not self.total_outbufs_len
 
-    def event_wait_of(self, request: Any) -> EventWait:
-        """Return the wait for events of a request, which lasts until it is answered."""
+    def change_wait_of(self, request: Any) -> ChangeWait:
+        """Return the wait for changes of a request, which lasts until it is answered."""
         if request is not self._waiting_request:
-            self._waiting_request, self._event_wait = request, EventWait()
-        return self._event_wait
+            self._waiting_request, self._change_wait = request, ChangeWait()
+        return self._change_wait
 
     def service(self) -> None:
-        """Handle a request; one that waits for events is handled again later."""
+        """Handle a request; one that waits for changes is handled again later."""
         try:
             super().service()
         except RequestHeld as held:

@@ -218,6 +218,7 @@ def _remove(tx: Transaction, stack: Stack, context: TraversalContext) -> None:
         status=Status.COMPLETE,
         status_reason=reason,
         updated_at=context.now,
+        started_at=context.now,
         deleted_at=context.now,
         deadline_at=None,
         first_failure_reason=None,

@@ -15,6 +15,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from heat_convergence.convergence.model.action import Status
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.db.column_types import UtcTime
 from heat_convergence.db.statements.stack_rows import COLUMNS
@@ -49,6 +50,8 @@ class StackFilter:
     """Conditions on stacks; ``project_id`` None means all projects.
 
     ``matches`` maps a name of ``_FILTERS`` to values, one of which must match.
+    ``unfinished_or_started_since`` leaves out stacks whose last traversal started before, and is
+    over.
     """
 
     project_id: str | None
@@ -59,6 +62,7 @@ class StackFilter:
     not_tags: tuple[str, ...] = ()
     not_tags_any: tuple[str, ...] = ()
     matches: Mapping[str, Collection[Any]] = field(default_factory=dict)
+    unfinished_or_started_since: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,6 +199,9 @@ def _conditions(stack_filter: StackFilter) -> Iterable[sa.ColumnElement[bool]]:
         yield t.c.owner_id.is_(None)
     if not stack_filter.deleted:
         yield t.c.deleted_at.is_(None)
+    since = stack_filter.unfinished_or_started_since
+    if since is not None:
+        yield sa.or_(t.c.status == Status.IN_PROGRESS, t.c.started_at >= since)
     for name, values in sorted(stack_filter.matches.items()):
         if name == "user_project":  # no stack has one, so that none matches
             yield sa.false()

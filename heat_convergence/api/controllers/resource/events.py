@@ -9,8 +9,8 @@ from collections.abc import Collection, Mapping
 
 import webob
 
+from heat_convergence.api.change_wait import MAX_WAIT_S, WAIT_KEY, ChangeWait, ChangeWatch
 from heat_convergence.api.controllers.base import Controller, get_stack
-from heat_convergence.api.event_wait import MAX_WAIT_S, WAIT_KEY, EventWait, EventWatch
 from heat_convergence.api.http import ApiRequest, json_response
 from heat_convergence.api.requests.list_queries import parse_event_list_query
 from heat_convergence.api.requests.params import QueryParams
@@ -25,7 +25,7 @@ class EventsController(Controller):
 
     def __init__(self, services: ApiServices) -> None:
         super().__init__(services)
-        self.watch = EventWatch(self._find_newest)
+        self.watch = ChangeWatch(self._find_newest)
 
     def _find_newest(self, stack_ids: Collection[str]) -> Mapping[str, str]:
         with self.database.read() as conn:
@@ -52,7 +52,7 @@ class EventsController(Controller):
                 ids = events.find_newest_ids(conn, known.keys())
                 newest = {each: ids.get(each, "") for each in known}
             found = events.list_page(conn, known.keys(), at)
-        wait: EventWait | None = request.environ.get(WAIT_KEY)
+        wait: ChangeWait | None = request.environ.get(WAIT_KEY)
         if wait_s and not found and wait is not None:
             wait.hold(self.watch, newest, wait_s)
         base_url = request.base_url

@@ -14,10 +14,12 @@ from urllib.parse import urlencode
 import webob
 
 from heat_convergence.api.controllers.base import Controller, get_stack
+from heat_convergence.api.controllers.stack.stack_changes import StackChanges
 from heat_convergence.api.http import ApiRequest, json_response
 from heat_convergence.api.policies.enforcer import PolicyEnforcer
 from heat_convergence.api.requests.list_queries import parse_stack_list_query
 from heat_convergence.api.requests.params import QueryParams
+from heat_convergence.api.requests.stack_changes import parse_changes_query
 from heat_convergence.api.services import ApiServices
 from heat_convergence.api.views import stacks as view
 from heat_convergence.api.views.links import make_link, stacks_url
@@ -46,14 +48,22 @@ class StackReadsController(Controller):
     def __init__(self, services: ApiServices, enforcer: PolicyEnforcer) -> None:
         super().__init__(services)
         self._enforcer = enforcer
+        self._changes = StackChanges(services)
 
     def index(self, request: ApiRequest) -> webob.Response:
-        """List stacks a page at a time."""
+        """List stacks a page at a time, or with ``changed_since`` those that have changed."""
+        parameters = QueryParams(request.GET)
         query = parse_stack_list_query(
-            QueryParams(request.GET), request.project_id, self.options.hidden_stack_tags
+            parameters, request.project_id, self.options.hidden_stack_tags
         )
         if query.all_projects:
             self._enforcer.enforce(request, "stacks:global_index")
+        changes = parse_changes_query(parameters, self.services.clock())
+        if changes is not None:
+            changed = self._changes.find(request, query, changes)
+            body = self._list(request, changed.stacks)
+            body |= {"has_changed": changed.has_changed, "changes_marker": str(changed.marker)}
+            return json_response(body)
         with self.database.read() as conn:
             found = stacks.list_page(conn, query.filters, query.page)
             count = stacks.count(conn, query.filters) if query.with_count else None

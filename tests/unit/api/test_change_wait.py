@@ -1,4 +1,4 @@
-"""Waits of requests for events: their end, and the reads that they take."""
+"""Waits of requests for changes: their end, and the reads that they take."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 
 import pytest
 
-from heat_convergence.api.event_wait import EventWait, EventWatch, RequestHeld
+from heat_convergence.api.change_wait import ChangeWait, ChangeWatch, RequestHeld
 from heat_convergence.common.failures import Unavailable
 
 
@@ -25,10 +25,10 @@ class Events:
         return {each: self.newest[each] for each in stack_ids if each in self.newest}
 
 
-class IdleWatch(EventWatch):
+class IdleWatch(ChangeWatch):
     """A watch whose rounds a test runs."""
 
-    def add(self, wait: EventWait) -> None:
+    def add(self, wait: ChangeWait) -> None:
         self._waits.add(wait)
 
 
@@ -51,15 +51,15 @@ def timer() -> Timer:
 
 
 @pytest.fixture
-def watch(events: Events) -> EventWatch:
+def watch(events: Events) -> ChangeWatch:
     return IdleWatch(events.find)
 
 
 def hold(
-    watch: EventWatch, timer: Timer, newest: Mapping[str, str]
-) -> tuple[EventWait, list[str]]:
+    watch: ChangeWatch, timer: Timer, newest: Mapping[str, str]
+) -> tuple[ChangeWait, list[str]]:
     """Return a wait of ten seconds, and a list that has an entry for each time it is resumed."""
-    wait, resumed = EventWait(timer), []
+    wait, resumed = ChangeWait(timer), []
     with pytest.raises(RequestHeld):
         wait.hold(watch, newest, 10)
     wait.start(lambda: resumed.append("resumed"))
@@ -67,7 +67,7 @@ def hold(
 
 
 def test_one_read_serves_all_waiting_requests(
-    watch: EventWatch, events: Events, timer: Timer
+    watch: ChangeWatch, events: Events, timer: Timer
 ) -> None:
     held = [hold(watch, timer, {"a": "1", "b": ""}) for _ in range(200)]
     watch.run_round()
@@ -80,7 +80,7 @@ def test_one_read_serves_all_waiting_requests(
 
 
 def test_wait_is_over_after_its_seconds_whatever_happens(
-    watch: EventWatch, events: Events, timer: Timer
+    watch: ChangeWatch, events: Events, timer: Timer
 ) -> None:
     wait, resumed = hold(watch, timer, {"a": "1"})
     timer.now_s = 9.9
@@ -94,7 +94,7 @@ def test_wait_is_over_after_its_seconds_whatever_happens(
     wait.hold(watch, {"a": "1"}, 10)  # returns, so that the request is answered
 
 
-def test_server_that_stops_ends_waits_once(watch: EventWatch, timer: Timer) -> None:
+def test_server_that_stops_ends_waits_once(watch: ChangeWatch, timer: Timer) -> None:
     wait, resumed = hold(watch, timer, {"a": "1"})
     wait.end()
     wait.end()
@@ -102,8 +102,8 @@ def test_server_that_stops_ends_waits_once(watch: EventWatch, timer: Timer) -> N
     assert resumed == ["resumed"]
 
 
-def test_wait_that_ended_before_it_began_is_resumed(watch: EventWatch, timer: Timer) -> None:
-    wait, resumed = EventWait(timer), []
+def test_wait_that_ended_before_it_began_is_resumed(watch: ChangeWatch, timer: Timer) -> None:
+    wait, resumed = ChangeWait(timer), []
     with pytest.raises(RequestHeld):
         wait.hold(watch, {"a": "1"}, 10)
     wait.end()
@@ -112,7 +112,7 @@ def test_wait_that_ended_before_it_began_is_resumed(watch: EventWatch, timer: Ti
 
 
 def test_database_that_is_away_ends_the_wait(
-    watch: EventWatch, events: Events, timer: Timer
+    watch: ChangeWatch, events: Events, timer: Timer
 ) -> None:
     _, resumed = hold(watch, timer, {"a": "1"})
     events.is_away = True
@@ -121,8 +121,8 @@ def test_database_that_is_away_ends_the_wait(
 
 
 def test_requests_beyond_the_limit_do_not_wait(
-    watch: EventWatch, timer: Timer, monkeypatch: pytest.MonkeyPatch
+    watch: ChangeWatch, timer: Timer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("heat_convergence.api.event_wait._MAX_WAITS", 1)
+    monkeypatch.setattr("heat_convergence.api.change_wait._MAX_WAITS", 1)
     hold(watch, timer, {"a": "1"})
-    EventWait(timer).hold(watch, {"a": "1"}, 10)
+    ChangeWait(timer).hold(watch, {"a": "1"}, 10)

@@ -11,7 +11,7 @@ import pytest
 from eventlet.green import threading as green_threading
 from eventlet.green import time as green_time
 
-from heat_convergence.api import event_wait
+from heat_convergence.api import change_wait
 from heat_convergence.cli.daemons.http_limits import HttpLimits
 from tests.functional.harness import LocalService
 from tests.functional.http_servers import GREEN, NATIVE, Connection, ServedApplication
@@ -27,10 +27,10 @@ def served(
     request: pytest.FixtureRequest, service: LocalService, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[ServedApplication]:
     """Yield a server with two threads, for whose clocks and threads the watch was made."""
-    monkeypatch.setattr(event_wait, "_INTERVAL_S", 0.05)
+    monkeypatch.setattr(change_wait, "_INTERVAL_S", 0.05)
     if request.param == GREEN:
-        monkeypatch.setattr(event_wait, "threading", green_threading)
-        monkeypatch.setattr(event_wait, "time", green_time)
+        monkeypatch.setattr(change_wait, "threading", green_threading)
+        monkeypatch.setattr(change_wait, "time", green_time)
     served = ServedApplication(request.param, service.app, HttpLimits(threads=2))
     yield served
     served.stop()
