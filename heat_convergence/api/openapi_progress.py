@@ -19,6 +19,7 @@ from heat_convergence.api.openapi_fields import (
 )
 from heat_convergence.convergence.model.job import JobState
 from heat_convergence.convergence.timeline.resource_timeline import Phase
+from heat_convergence.template.environment.readiness import ReadinessLevel
 
 
 def _or_null(schema: Schema) -> Schema:
@@ -31,6 +32,10 @@ WAITING: Schema = _or_null(
         state={"type": "string", "enum": [state.name for state in JobState]},
         since=MAYBE,
         required_resources=list_of(TEXT),
+        required_levels={
+            "type": "object",
+            "additionalProperties": {"enum": [level.value for level in ReadinessLevel]},
+        },
         failed_tries=COUNT,
         queue_position=MAYBE_COUNT,
         hook=MAYBE,

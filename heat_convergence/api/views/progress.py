@@ -73,6 +73,9 @@ def format_waiting(waiting: WaitingResource | None) -> dict[str, Json] | None:
         "state": job.state.name,
         "since": format_time(job.since),
         "required_resources": [each.name for each in waiting.requirements],
+        "required_levels": {
+            each.name: each.level.value for each in waiting.requirements if each.level is not None
+        },
         "failed_tries": waiting.tries,
         "queue_position": waiting.queue_position,
         "hook": job.hook,

@@ -17,17 +17,23 @@ from heat_convergence.common.stored_values import is_readable
 from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.job import DesiredState, JobState
 from heat_convergence.db.tables import resource, resource_graph
+from heat_convergence.template.environment.readiness import ReadinessLevel, demands_health
 
 
 @dataclass(frozen=True, slots=True)
 class UnreadyResource:
-    """A resource that is not ready and that others wait for."""
+    """A resource that is not ready and that others wait for.
+
+    Attributes:
+        level: the readiness level that it has to reach; None if it is to be deleted.
+    """
 
     name: str
     resource_type: str
     action: Action
     status: Status
     started_at: datetime | None
+    level: ReadinessLevel | None = ReadinessLevel.ACTIVE
 
 
 def find_unready_requirements(
@@ -35,10 +41,10 @@ def find_unready_requirements(
 ) -> Mapping[str, list[UnreadyResource]]:
     """Return what the resources still need, by the id of the resource that needs it."""
     c = resource.c
+    edge = (resource_graph.c.needed_by, resource_graph.c.level)
+    shown = (c.name, c.type, c.action, c.status, c.action_started_at)
     statement = (
-        sa.select(
-            resource_graph.c.needed_by, c.name, c.type, c.action, c.status, c.action_started_at
-        )
+        sa.select(*edge, *shown, c.desired, c.hooks_and_restrictions)
         .join(resource, c.id == resource_graph.c.resource_id)
         .where(
             resource_graph.c.needed_by.in_(resource_ids),
@@ -48,13 +54,24 @@ def find_unready_requirements(
         .order_by(resource_graph.c.needed_by, c.name)
     )
     found: dict[str, list[UnreadyResource]] = {}
-    for needed_by, name, resource_type, action, status, started_at in connection.execute(
-        statement
-    ):
-        if is_readable(action, status, started_at):
-            unready = UnreadyResource(name, resource_type, action, status, started_at)
-            found.setdefault(needed_by, []).append(unready)
+    for row in connection.execute(statement):
+        if is_readable(*row):
+            level = _level_of(row.level, row.desired, row.hooks_and_restrictions)
+            unready = UnreadyResource(
+                row.name, row.type, row.action, row.status, row.action_started_at, level
+            )
+            found.setdefault(row.needed_by, []).append(unready)
     return found
+
+
+def _level_of(
+    level: ReadinessLevel | None, desired: DesiredState, words: Collection[str]
+) -> ReadinessLevel | None:
+    """Return the level at which an edge of the graph is ready: without one, that of the job."""
+    if desired is not DesiredState.PRESENT:
+        return None
+    done = ReadinessLevel.HEALTHY if demands_health(words) else ReadinessLevel.ACTIVE
+    return level or done
 
 
 def count_tries(connection: Connection, resource_ids: Collection[str]) -> Mapping[str, int]:

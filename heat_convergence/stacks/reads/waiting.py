@@ -154,11 +154,12 @@ def _blocked_message(
 
 
 def _requirement_text(requirement: UnreadyResource, now: datetime, usual: TypeHistory) -> str:
-    status = f"{requirement.action}_{requirement.status}"
+    status, level = f"{requirement.action}_{requirement.status}", requirement.level
+    name = requirement.name if level is None else f"{requirement.name} to be {level}"
     if requirement.started_at is None or requirement.status is not Status.IN_PROGRESS:
-        return f"{requirement.name} ({status})"
+        return f"{name} ({status})"
     usually = _usual_text(requirement.resource_type, requirement.action, usual)
-    return f"{requirement.name} ({status}, {_seconds(now, requirement.started_at)}{usually})"
+    return f"{name} ({status}, {_seconds(now, requirement.started_at)}{usually})"
 
 
 def _usual_text(resource_type: str, action: Action | None, usual: TypeHistory) -> str:

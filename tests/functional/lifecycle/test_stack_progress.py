@@ -90,8 +90,9 @@ def test_a_resource_names_what_it_needs_and_for_how_long(heat: ProjectClient) ->
     heat.service.clock.advance(40)
     assert waiting(heat, "a")["message"] == "waits until the service has finished, 40 s so far"
     shown = waiting(heat, "b")
-    assert shown["message"] == "waits for a (CREATE_IN_PROGRESS, 40 s)"
+    assert shown["message"] == "waits for a to be active (CREATE_IN_PROGRESS, 40 s)"
     assert shown["required_resources"] == ["a"]
+    assert shown["required_levels"] == {"a": "active"}
     assert progress(heat)["jobs"] == {"AWAITING_OBSERVATION": 1, "BLOCKED": 1}
 
 
@@ -101,7 +102,8 @@ def test_usual_duration_of_the_type_is_named(heat: ProjectClient) -> None:
     heat.service.clock.advance(40)
     own = waiting(heat, "a")["message"]
     assert own == "waits until the service has finished, 40 s so far, usually 30 s"
-    assert waiting(heat, "b")["message"] == "waits for a (CREATE_IN_PROGRESS, 40 s, usually 30 s)"
+    message = waiting(heat, "b")["message"]
+    assert message == "waits for a to be active (CREATE_IN_PROGRESS, 40 s, usually 30 s)"
 
 
 def test_more_requirements_than_are_named_are_counted(heat: ProjectClient) -> None:
@@ -110,7 +112,7 @@ def test_more_requirements_than_are_named_are_counted(heat: ProjectClient) -> No
     last = {**resource_definition(value="b"), "depends_on": needed}
     create(heat, "s", hot_template({**resources, "b": last}))
     message = waiting(heat, "b")["message"]
-    assert message.startswith("waits for a0 (CREATE_IN_PROGRESS, 0 s), a1 (")
+    assert message.startswith("waits for a0 to be active (CREATE_IN_PROGRESS, 0 s), a1 to be")
     assert message.endswith(" and 2 more")
 
 
