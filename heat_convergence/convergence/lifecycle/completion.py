@@ -22,6 +22,7 @@ from heat_convergence.convergence.model.job import IN_FLIGHT, DesiredState, JobS
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.ports.store import Transaction
+from heat_convergence.convergence.timeline import marks
 
 INTERRUPTED_AT_HOOK = "Failure occurred while waiting."
 CHECK_UNSUPPORTED_PREFIX = "CHECK not supported for "  # and the type, in a resource's reason
@@ -253,5 +254,7 @@ def _end(
         stable_since=None,
         **values,
     )
-    tx.events.insert([context.stack_event(ended, ended.status, ended.status_reason)])
+    event = context.stack_event(ended, ended.status, ended.status_reason)
+    timeline = marks.for_stack_event(context.now, had_window=stack.stabilizing)
+    tx.events.insert([replace(event, timeline=timeline)])
     return parent_notification.notify_parent(tx, ended, context.now)

@@ -37,6 +37,7 @@ class MarkType(StrEnum):
     CALL_ENDED = "c"  # [the observed state, such as BUSY]
     RETRIED = "r"  # the pause before the next try or step [the time when it ends]
     OBSERVED = "o"  # the observation that shows the final state
+    WINDOW_ENDED = "z"  # the stack's stabilization window; in the event of its end alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,16 @@ def format_call(started_at: datetime, ended_at: datetime, observed: str = "") ->
     """Return the marks of a call to a service, and of what it has shown of the resource."""
     started = format_mark(MarkType.CALL_STARTED, started_at)
     return started + format_mark(MarkType.CALL_ENDED, ended_at, observed)
+
+
+def for_stack_event(now: datetime, *, had_window: bool) -> str | None:
+    """Return the text that the event of a stack's end keeps; None if no window was open."""
+    return format_mark(MarkType.WINDOW_ENDED, now) if had_window else None
+
+
+def has_window(timeline: str | None) -> bool:
+    """Return whether the text of a stack's event says that a stabilization window was open."""
+    return any(mark.type is MarkType.WINDOW_ENDED for mark in parse_marks(timeline)[1])
 
 
 def append_marks(timeline: str | None, added: str) -> str:

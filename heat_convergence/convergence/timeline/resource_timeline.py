@@ -23,6 +23,7 @@ class Phase(StrEnum):
     CLOUD = "waiting_for_cloud"
     OBSERVATION = "observation"
     RETRY = "retry_pause"
+    STABILIZATION = "stabilization"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,7 @@ _PHASES: Mapping[MarkType, tuple[Phase, str]] = {
     MarkType.CALL_ENDED: (Phase.OBSERVATION, ""),
     MarkType.RETRIED: (Phase.RETRY, "pause before the next try or step"),
     MarkType.OBSERVED: (Phase.OBSERVATION, ""),
+    MarkType.WINDOW_ENDED: (Phase.OBSERVATION, ""),
 }
 _TAKEN_OVER = "its worker was lost, and another one took it over"
 _BUSY = "BUSY"

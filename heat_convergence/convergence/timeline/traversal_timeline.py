@@ -12,9 +12,12 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from heat_convergence.convergence.timeline.resource_timeline import (
+    Phase,
     ResourceTimeline,
     Segment,
 )
+
+_WINDOW_REASON = "the stack waits until its resources have stayed healthy"
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +26,7 @@ class Traversal:
 
     Attributes:
         ended_at: None while it is under way.
+        has_window: a stabilization window follows the end of its last resource.
     """
 
     stack_id: str
@@ -31,6 +35,7 @@ class Traversal:
     status: str
     started_at: datetime
     ended_at: datetime | None = None
+    has_window: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +93,12 @@ class TraversalTimeline:
         return sorted(found, key=lambda each: (each.released_at, each.path))
 
     def critical_path(self) -> Sequence[PathStep]:
-        """Return the steps that the duration of the traversal consists of, in their order."""
-        steps: list[PathStep] = []
+        """Return the steps that the duration of the traversal consists of, in their order.
+
+        The last step has the stabilization window, too, if the stack has one.
+        """
         current = self._last_resource()
+        steps = [] if current is None else self._window_steps(current)
         until = None if current is None else current.end
         passed: set[str] = set()
         while current is not None and until is not None and current.resource_id not in passed:
@@ -99,7 +107,19 @@ class TraversalTimeline:
             steps[:0] = self._steps_of(current, until)
             until = current.released_at
             current = self.resources.get(current.cause_id or "")
-        return steps
+        return _joined(steps)
+
+    @property
+    def window(self) -> Segment | None:
+        """The stabilization window; None if none is or was open."""
+        last = self._last_resource()
+        if not self.traversal.has_window or last is None or last.ended_at is None:
+            return None
+        start, end = last.ended_at, self.traversal.ended_at or self.now
+        return Segment(Phase.STABILIZATION, start, end, _WINDOW_REASON) if end > start else None
+
+    def _window_steps(self, last: ResourceTimeline) -> list[PathStep]:
+        return [] if self.window is None else [PathStep(last, [self.window])]
 
     def _last_resource(self) -> ResourceTimeline | None:
         """Return the resource that ended last; of a traversal under way, one that has started."""
@@ -118,6 +138,17 @@ class TraversalTimeline:
         after = _clip(segments, inner[-1].ended_at, until)
         own = [PathStep(resource, each) if each else None for each in (before, after)]
         return [step for step in (own[0], *inner, own[1]) if step is not None]
+
+
+def _joined(steps: Sequence[PathStep]) -> list[PathStep]:
+    """Return the steps, those of one resource that follow each other as one."""
+    found: list[PathStep] = []
+    for step in steps:
+        if found and found[-1].resource.resource_id == step.resource.resource_id:
+            found[-1] = PathStep(step.resource, [*found[-1].segments, *step.segments])
+        else:
+            found.append(step)
+    return found
 
 
 def _clip(segments: Sequence[Segment], start: datetime, end: datetime) -> list[Segment]:

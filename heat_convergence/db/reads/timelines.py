@@ -30,6 +30,7 @@ class StackEvent:
     action: str
     status: Status
     created_at: datetime
+    marks: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,7 @@ def list_stack_events(conn: Connection, stack_ids: Collection[str]) -> list[Stac
     found = []
     for some in _chunks(stack_ids):
         query = (
-            sa.select(c.stack_id, c.version, c.action, c.status, c.created_at)
+            sa.select(c.stack_id, c.version, c.action, c.status, c.created_at, c.timeline)
             .where(c.stack_id.in_(some), c.physical_id == c.stack_id, c.version.is_not(None))
             .order_by(c.id)
         )
@@ -88,6 +89,7 @@ def list_ended_jobs(
 ) -> list[RecordedJob]:
     """Return the jobs of some traversals that have ended, as their events have them."""
     c = event.c
+    is_resource = sa.or_(c.physical_id.is_(None), c.physical_id != c.stack_id)
     columns = (
         *(c.stack_id, c.version, c.resource_name, c.resource_type, c.action, c.status),
         *(c.timeline, c.created_at),
@@ -97,6 +99,7 @@ def list_ended_jobs(
         query = (
             sa.select(*columns)
             .where(c.stack_id.in_(some), c.version.in_(versions), c.timeline.is_not(None))
+            .where(is_resource)
             .order_by(c.id)
         )
         found += [_from_event(row) for row in conn.execute(query) if is_readable(*row)]

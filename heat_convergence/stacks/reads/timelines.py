@@ -14,7 +14,7 @@ from typing import Any
 from heat_convergence.common import errors
 from heat_convergence.convergence.model.action import Status
 from heat_convergence.convergence.model.stack import Stack
-from heat_convergence.convergence.timeline.marks import parse_marks
+from heat_convergence.convergence.timeline.marks import has_window, parse_marks
 from heat_convergence.convergence.timeline.resource_timeline import ResourceTimeline
 from heat_convergence.convergence.timeline.traversal_timeline import (
     Traversal,
@@ -107,12 +107,16 @@ def _find_traversals(
     for stack in tree.values():
         if stack.started_at is not None:
             found[stack.id][stack.version] = Traversal(
-                stack.id, stack.version, stack.action, stack.status, stack.started_at
-            )
+                stack.id, stack.version, stack.action, stack.status, stack.started_at,
+                has_window=stack.stabilizing,
+            )  # fmt: skip
     for (stack_id, version), end in ends.items():
         if version in found[stack_id]:
             found[stack_id][version] = replace(
-                found[stack_id][version], status=end.status, ended_at=end.created_at
+                found[stack_id][version],
+                status=end.status,
+                ended_at=end.created_at,
+                has_window=has_window(end.marks),
             )
     return {
         stack_id: [each for _, each in sorted(by_version.items())]

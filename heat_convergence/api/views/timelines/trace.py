@@ -27,7 +27,9 @@ def format_trace(stack: Stack, timeline: TraversalTimeline) -> dict[str, Json]:
     stack_ids = dict.fromkeys(each.stack_id for each in resources)
     processes = {stack_id: number for number, stack_id in enumerate(stack_ids, 1)}
     events: list[dict[str, Json]] = []
-    for thread, resource in enumerate(resources, 1):
+    # A thread with the number of a process would be that process's main thread.
+    first = len(processes) + 1
+    for thread, resource in enumerate(resources, first):
         place = {"pid": processes[resource.stack_id], "tid": thread}
         prefix = resource.path.rpartition("/")[0]
         shown = f"{stack.name}/{prefix}" if prefix else stack.name
@@ -41,6 +43,12 @@ def format_trace(stack: Stack, timeline: TraversalTimeline) -> dict[str, Json]:
             "on_critical_path": resource.resource_id in critical,
         }
         events += [_format_event(each, place, args) for each in resource.own_segments]
+    if timeline.window is not None:
+        place = {"pid": processes.get(stack.id, 1), "tid": first + len(resources)}
+        name = {"name": "stabilization window"}
+        events.append({"ph": "M", "name": "thread_name", **place, "args": name})
+        args = {"on_critical_path": True}
+        events.append(_format_event(timeline.window, place, args))
     return {"displayTimeUnit": "ms", "traceEvents": events}
 
 
