@@ -24,10 +24,9 @@ from heat_convergence.stacks.goal.desired_resources import resolve_implementatio
 from heat_convergence.stacks.goal.goal_builder import GoalBuilder, TemplateInputs
 from heat_convergence.stacks.goal.nested_validation import (
     NestedStackValidator,
-    ValidationOptions,
-    ValidationTarget,
     with_unknown_parameters,
 )
+from heat_convergence.stacks.goal.validation_target import ValidationOptions, ValidationTarget
 from heat_convergence.stacks.services import StackServices
 from heat_convergence.template.diagnostics import (
     Diagnostic,

@@ -11,8 +11,9 @@ Source: docs/reference/validation.rst.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Protocol
 
 from heat_convergence.common.error_boundary import BoundaryName, ErrorBoundary
@@ -38,6 +39,7 @@ from heat_convergence.resources.protocol.resource_type import ResourceType
 from heat_convergence.resources.protocol.schema import TypeSchema
 from heat_convergence.resources.protocol.stack_source import StackSource
 from heat_convergence.resources.registry import ResourceTypeRegistry
+from heat_convergence.resources.service_lookups import Lookup, ServiceLookups
 from heat_convergence.template.diagnostics import (
     Diagnostics,
     SourcePath,
@@ -88,6 +90,7 @@ class ResourceChecks:
         stack_source: Returns what a resource of that name sends of the stack to another service;
         None asks no other service.
         errors: The log of unexpected errors of resource types.
+        lookups: Asks services about the objects that resources name.
     """
 
     registry: TypeLookup
@@ -100,6 +103,7 @@ class ResourceChecks:
     judges_values: bool = True
     stack_source: Callable[[str], StackSource] | None = None
     errors: ErrorLog = field(default_factory=ErrorLog)
+    lookups: ServiceLookups = field(default_factory=ServiceLookups)
 
 
 def validate_template(
@@ -141,7 +145,8 @@ def check_resources(
     """Add every mistake of resources, and of attributes that outputs read, to ``problems``."""
     types = _types(definitions, checks, problems)
     for name, resource_type in types.items():
-        _Resource(definitions[name], resource_type, checks, problems).check()
+        with checks.lookups.of_resource(name):
+            _Resource(definitions[name], resource_type, checks, problems).check()
     for name, key, error in find_misplaced_deployments(definitions, types):
         property_path = (checks.dialect.resources, name, checks.dialect.properties, key)
         problems.add(ValidationPhase.RESOURCES, error, property_path, prefix=PROPERTY_ERROR)
@@ -155,6 +160,21 @@ def check_resources(
     for name, value in outputs.items():
         output_path = (checks.dialect.outputs, name, checks.dialect.value)
         _check_attributes(value, types, output_path, ValidationPhase.OUTPUTS, problems)
+
+
+def find_violation(lookups: Iterable[Lookup], errors: ErrorLog) -> str | None:
+    """Return the first violation that an answer to collected questions shows."""
+    boundary = ErrorBoundary(BoundaryName.RESOURCE_TYPE, errors)
+    answers = (boundary.fail_resource(partial(_ask, each), str) for each in lookups)
+    return next((each for each in answers if each is not None), None)
+
+
+def _ask(lookup: Lookup) -> str | None:
+    try:
+        answer = lookup()
+    except Error as error:
+        return str(error)
+    return None if answer in (None, True) else str(answer)
 
 
 def _types(
@@ -205,6 +225,15 @@ def _check_attributes(
             problems.add(phase, text, (*path, *_steps(use.location), use.function))
 
 
+def _violation(check: Callable[[], None]) -> str | None:
+    """Return the text of the mistake that a check raises."""
+    try:
+        check()
+    except StackValidationFailed as error:
+        return error.message
+    return None
+
+
 def _steps(where: str) -> SourcePath:
     """Return the path that a location such as ``a.b[0]`` denotes."""
     found = _STEP.finditer(where)
@@ -237,10 +266,12 @@ class _Resource:
         if not self.checks.judges_values:
             return
         path = self._path(self.checks.dialect.external_id)
-        try:
-            self.type.check_external(physical_id)
-        except StackValidationFailed as error:
-            self.problems.add(ValidationPhase.RESOURCES, error.message, path, shows_path=False)
+        violation = self.checks.lookups.ask(
+            (self.type.name, physical_id),
+            lambda: _violation(lambda: self.type.check_external(physical_id)),
+        )
+        if isinstance(violation, str):
+            self.problems.add(ValidationPhase.RESOURCES, violation, path, shows_path=False)
 
     def _check_properties(self) -> None:
         raw, path = self.definition.properties, self._path(self.checks.dialect.properties)
@@ -275,11 +306,13 @@ class _Resource:
         find_source = self.checks.stack_source
         if find_source is None or self.type.stack_source_property is None:
             return
-        try:
-            self.type.validate_remotely(known, find_source(self.definition.name))
-        except StackValidationFailed as error:
+        source = find_source(self.definition.name)
+        violation = self.checks.lookups.ask(
+            object(), lambda: _violation(lambda: self.type.validate_remotely(known, source))
+        )
+        if isinstance(violation, str):
             # Clients match the whole text, so no path is added.
-            self.problems.add(ValidationPhase.RESOURCES, error.message)
+            self.problems.add(ValidationPhase.RESOURCES, violation)
 
     def _check_update_policy(self) -> None:
         schema = TypeSchema(properties=self.type.schema.update_policy)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from heat_convergence.stacks.goal.nested_validation import ValidatedNestedStack
+from heat_convergence.stacks.goal.validation_target import ValidatedNestedStack
 from heat_convergence.template import template_views
 
 Json = Any

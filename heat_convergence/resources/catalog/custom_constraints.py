@@ -8,7 +8,7 @@ passes.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from functools import partial
+from dataclasses import dataclass
 from typing import Any
 
 from heat_convergence.common.clock import Clock, utc_now
@@ -18,6 +18,7 @@ from heat_convergence.resources.driver import request_cloud
 from heat_convergence.resources.driver.id_lookup import IdCache, IdLookup
 from heat_convergence.resources.protocol.resource_type import ResourceType
 from heat_convergence.resources.protocol.type_schema import PropertySchema
+from heat_convergence.resources.service_lookups import ServiceConstraint
 from heat_convergence.template.parameters.constraints import (
     CustomConstraint,
     CustomConstraintFunction,
@@ -42,23 +43,38 @@ def load_custom_constraints(
         for name in _constraint_names(resource_type.schema.properties.values())
     }
     return {
-        name: partial(_check, ENTITY_BY_CONSTRAINT.get(name, name), cache, clock)
+        name: CloudConstraint(ENTITY_BY_CONSTRAINT.get(name, name), cache, clock)
         for name in sorted(names | REST_RESOURCES.keys())
         if "." in name
     }
 
 
-def _check(entity: str, cache: IdCache, clock: Clock, value: Json) -> str | None:
-    cloud = request_cloud.current_cloud()
-    if cloud is None or entity not in REST_RESOURCES or value in ("", None):
+@dataclass(frozen=True, slots=True)
+class CloudConstraint(ServiceConstraint):
+    """The check whether the cloud has an object of an entity, by its name or id.
+
+    Attributes:
+        cache: Ids that were looked up before.
+        clock: The time that decides which of them are too old.
+    """
+
+    entity: str
+    cache: IdCache
+    clock: Clock
+
+    def __call__(self, value: Json) -> str | None:
+        """Return the violation, None without one."""
+        cloud = request_cloud.current_cloud()
+        if cloud is None or self.entity not in REST_RESOURCES or value in ("", None):
+            return None
+        lookup = IdLookup(cloud, REST_RESOURCES, self.cache, self.clock())
+        try:
+            lookup.find_existing_id(self.entity, str(value))
+        except Forbidden:
+            return None  # only an administrator may list these
+        except Error as error:
+            return str(error)
         return None
-    try:
-        IdLookup(cloud, REST_RESOURCES, cache, clock()).find_existing_id(entity, str(value))
-    except Forbidden:
-        return None  # only an administrator may list these
-    except Error as error:
-        return str(error)
-    return None
 
 
 def _constraint_names(properties: Iterable[PropertySchema]) -> Iterator[str]:

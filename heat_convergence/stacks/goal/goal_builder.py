@@ -17,6 +17,7 @@ from heat_convergence.convergence.model.goal import Goal
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.resources.nested.nested_type import UNKNOWN_VALUE_NAME, replace_unresolved
 from heat_convergence.resources.nested.template_cache import content_hash
+from heat_convergence.resources.service_lookups import ServiceLookups
 from heat_convergence.stacks.services import StackServices
 from heat_convergence.template.diagnostics import Diagnostics
 from heat_convergence.template.environment.environment import Environment
@@ -29,6 +30,7 @@ from heat_convergence.template.parameters.parameter_values import MissingParamet
 from heat_convergence.template.template import Template
 
 Json = Any
+_LOOKUPS = ServiceLookups()
 _UNKNOWN_VALUE_FUNCTION = Function(
     "A value that is not known yet.", lambda _arguments, _scope: UNKNOWN
 )
@@ -98,6 +100,7 @@ class GoalBuilder:
         missing_parameters: MissingParameters = MissingParameters.REJECT,
         diagnostics: Diagnostics | None = None,
         functions: Mapping[str, Function] | None = None,
+        lookups: ServiceLookups = _LOOKUPS,
     ) -> EvaluatedTemplate:
         """Evaluate everything in the template that does not depend on a resource.
 
@@ -107,8 +110,12 @@ class GoalBuilder:
                 those that are there.
             diagnostics: collects mistakes; without it the first one is raised.
             functions: the plug-ins' functions unless ``preview_functions``.
+            lookups: asks services about the objects that parameters name.
         """
-        services = self.services
+        services, constraints = (
+            self.services,
+            lookups.constraints(self.services.custom_constraints),
+        )
         check_constraints = missing_parameters is MissingParameters.REJECT
         return evaluate_template(
             inputs.template,
@@ -117,7 +124,7 @@ class GoalBuilder:
             inputs.stack,
             EvaluationOptions(
                 functions=services.functions if functions is None else functions,
-                custom_constraints=services.custom_constraints if check_constraints else None,
+                custom_constraints=constraints if check_constraints else None,
                 missing_parameters=missing_parameters,
                 diagnostics=diagnostics,
                 ignores_properties=partial(self._ignores_properties, inputs.environment),

@@ -11,7 +11,7 @@ Source: docs/reference/validation.rst and events-and-states.rst.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -20,15 +20,15 @@ from heat_convergence.resources.nested.nested_type import (
     NestedStackRequest,
     NestedType,
 )
-from heat_convergence.resources.nested.template_cache import TemplateFiles, content_hash
+from heat_convergence.resources.nested.template_cache import content_hash
 from heat_convergence.resources.protocol.properties import known_properties
 from heat_convergence.resources.protocol.stack_source import StackSource
+from heat_convergence.resources.service_lookups import LookupMap
 from heat_convergence.resources.validation import (
     PROPERTY_ERROR,
     ResourceChecks,
     check_resources,
 )
-from heat_convergence.stacks.goal.desired_resources import resolve_implementations
 from heat_convergence.stacks.goal.facades import (
     TemplateTypeRegistry,
     facade_errors,
@@ -39,16 +39,26 @@ from heat_convergence.stacks.goal.goal_builder import (
     TemplateInputs,
     known_facade,
 )
+from heat_convergence.stacks.goal.level_checks import (
+    check_attribute_paths,
+    find_stabilization_error,
+    shorter_timeout_s,
+)
 from heat_convergence.stacks.goal.nested_errors import (
     NestedError,
     nested_error,
     nested_error_from_diagnostic,
 )
+from heat_convergence.stacks.goal.validation_target import (
+    ValidatedNestedStack,
+    ValidationOptions,
+    ValidationResult,
+    ValidationTarget,
+)
 from heat_convergence.template.diagnostics import Diagnostic, Diagnostics, ValidationPhase
 from heat_convergence.template.environment.environment import Environment
 from heat_convergence.template.environment.resource_registry import is_template_name
 from heat_convergence.template.evaluation.evaluated_template import EvaluatedTemplate
-from heat_convergence.template.evaluation.references import attribute_references
 from heat_convergence.template.evaluation.resource_definition import ResourceDefinition
 from heat_convergence.template.expression import Expression
 from heat_convergence.template.functions.function import UNKNOWN
@@ -56,72 +66,7 @@ from heat_convergence.template.parameters.parameter_values import MissingParamet
 from heat_convergence.template.template import Template
 
 Json = Any
-TypeForbidden = Callable[[str], bool]
 _MAX_NESTED_ERRORS = 20  # of one nested template
-
-
-@dataclass(frozen=True, slots=True)
-class ValidationOptions:
-    """The request's say in a validation.
-
-    Attributes:
-        is_type_forbidden: whether policy keeps a resource type from the caller.
-        allow_absent_services: whether to accept types whose service is absent.
-        missing_parameters: where they may be missing, values that functions give are not
-            checked.
-    """
-
-    is_type_forbidden: TypeForbidden = lambda _name: False
-    allow_absent_services: bool = False
-    missing_parameters: MissingParameters = MissingParameters.REJECT
-
-
-@dataclass(frozen=True, slots=True)
-class ValidationTarget:
-    """One stack of the tree to validate; ``depth`` is 0 for the root.
-
-    Attributes:
-        implementations: resource name to the type or template that its type resolves to.
-    """
-
-    evaluated: EvaluatedTemplate
-    environment: Environment
-    files: TemplateFiles
-    depth: int
-    implementations: Mapping[str, str]
-
-    @classmethod
-    def from_evaluated(
-        cls,
-        evaluated: EvaluatedTemplate,
-        environment: Environment,
-        files: TemplateFiles,
-        depth: int,
-    ) -> ValidationTarget:
-        """Return the target, with its resource types resolved."""
-        implementations = resolve_implementations(evaluated.definitions, environment)
-        return cls(evaluated, environment, files, depth, implementations)
-
-
-@dataclass(frozen=True, slots=True)
-class ValidatedNestedStack:
-    """A resource's nested template, evaluated as far as values are known.
-
-    Attributes:
-        nested: the nested stacks of its own resources, by resource name.
-    """
-
-    resource_type: str
-    evaluated: EvaluatedTemplate
-    nested: Mapping[str, ValidatedNestedStack]
-
-
-@dataclass(frozen=True, slots=True)
-class ValidationResult:
-    """The number of resources of a tree, and its nested stacks by resource name."""
-
-    resource_count: int
-    nested: Mapping[str, ValidatedNestedStack]
 
 
 @dataclass(slots=True)
@@ -130,7 +75,7 @@ class NestedStackValidator:
 
     Attributes:
         stack_context: the root stack as templates see it.
-        timeout_s: how long an action of the stack may take.
+        timeout_s: how long an action of the root stack may take; None if that is not known.
     """
 
     goal_builder: GoalBuilder
@@ -170,16 +115,17 @@ class NestedStackValidator:
         check_resources(evaluated.definitions, outputs, checks, diagnostics)
         for name, output in outputs.items():
             path = (checks.dialect.outputs, name)
-            _check_attribute_paths(output, target, types, path, diagnostics)
+            check_attribute_paths(output, target.implementations, types, path, diagnostics)
         for name, definition in evaluated.definitions.items():
             values = [definition.properties, definition.metadata]
             path = (checks.dialect.resources, name)
-            _check_attribute_paths(values, target, types, path, diagnostics)
+            check_attribute_paths(values, target.implementations, types, path, diagnostics)
 
     def _resource_checks(
         self, target: ValidationTarget, types: TemplateTypeRegistry
     ) -> ResourceChecks:
         version, services = target.evaluated.template.version, self.goal_builder.services
+        lookups = self.options.lookups
         constrained = self.options.missing_parameters is MissingParameters.REJECT
         return ResourceChecks(
             registry=types,
@@ -187,13 +133,14 @@ class NestedStackValidator:
             dialect=version.dialect,
             functions=frozenset(version.functions) | services.functions.keys(),
             timeout_s=self.timeout_s,
-            custom=services.custom_constraints if constrained else None,
+            custom=lookups.constraints(services.custom_constraints) if constrained else None,
             allow_absent_services=self.options.allow_absent_services,
             judges_values=constrained,
             stack_source=lambda name: StackSource(
                 target.files, target.environment.for_remote_stack(name)
             ),
             errors=services.errors,
+            lookups=lookups,
         )
 
     def _check_nested_stacks(
@@ -207,13 +154,30 @@ class NestedStackValidator:
             except Error:
                 continue  # reported with the resources
             if isinstance(resource_type, NestedType):
-                result = self._check_nested_stack(definition, resource_type, target, diagnostics)
+                with self.options.lookups.of_resource(name):
+                    result = self._check_nested_stack(
+                        definition, resource_type, target, diagnostics
+                    )
                 resource_count += result.resource_count
                 if result.evaluated is not None:
                     nested[name] = ValidatedNestedStack(
                         definition.type, result.evaluated, result.nested
                     )
+            else:
+                self._check_stabilization(name, target, diagnostics)
         return ValidationResult(resource_count, nested)
+
+    def _check_stabilization(
+        self, name: str, target: ValidationTarget, diagnostics: Diagnostics
+    ) -> None:
+        """Check the window of a resource, once the timeout of the stack is known."""
+        timeout_s = target.timeout_s or self.timeout_s
+        if timeout_s is None or self.options.missing_parameters is MissingParameters.ALLOW:
+            return
+        message = find_stabilization_error(target.environment.registry, name, timeout_s)
+        if message is not None:
+            path = (target.evaluated.template.version.dialect.resources, name)
+            diagnostics.add(ValidationPhase.RESOURCES, message, path)
 
     def _check_nested_stack(
         self,
@@ -268,10 +232,17 @@ class NestedStackValidator:
             request, source.parameters, self.goal_builder.services.registry
         )
         facade = known_facade(definition)
-        key = _validation_key(target.depth, source.text, environment, facade)
+        target = replace(
+            target, timeout_s=shorter_timeout_s(target.timeout_s or self.timeout_s, source)
+        )
+        key = _validation_key(target, source.text, environment, facade)
+        lookups = self.options.lookups
         if key not in self._checked:
-            self._checked[key] = self._validate_text(source.text, environment, target, facade)
+            with lookups.collect() as found:
+                result = self._validate_text(source.text, environment, target, facade)
+            self._checked[key] = replace(result, lookups=found)
         result = self._checked[key]
+        lookups.add(result.lookups)
         return replace(
             result, resource_count=result.resource_count * resource_type.member_count(request)
         )
@@ -297,6 +268,7 @@ class NestedStackValidator:
                 missing_parameters=self.options.missing_parameters,
                 diagnostics=diagnostics,
                 functions=self.goal_builder.preview_functions,
+                lookups=self.options.lookups,
             )
         except Forbidden:
             raise
@@ -305,6 +277,7 @@ class NestedStackValidator:
         nested_target = ValidationTarget.from_evaluated(
             evaluated, environment, target.files, target.depth + 1
         )
+        nested_target = replace(nested_target, timeout_s=target.timeout_s)
         result = self.validate(nested_target, diagnostics)
         written = template if content_hash(text) in target.files.hashes.values() else None
         problems = [each for each in diagnostics.sorted_by_phase() if self._is_reported(each)]
@@ -323,41 +296,26 @@ class NestedStackValidator:
 
 @dataclass(frozen=True, slots=True)
 class _NestedResult:
-    """The validation of one nested template; ``evaluated`` None where there was none."""
+    """The validation of one nested template.
+
+    Attributes:
+        evaluated: None where there was no template.
+        lookups: what services are still to be asked about it.
+    """
 
     errors: list[NestedError]
     resource_count: int = 0
     evaluated: EvaluatedTemplate | None = None
     nested: Mapping[str, ValidatedNestedStack] = field(default_factory=dict)
-
-
-def _check_attribute_paths(
-    value: Json,
-    target: ValidationTarget,
-    types: TemplateTypeRegistry,
-    path: tuple[str, ...],
-    diagnostics: Diagnostics,
-) -> None:
-    for reference in attribute_references(value):
-        if reference.attribute is None or reference.resource not in target.implementations:
-            continue
-        try:
-            resource_type = types.get_for_template(target.implementations[reference.resource])
-        except Error:
-            continue  # reported already
-        try:
-            if isinstance(resource_type, NestedType):
-                resource_type.check_attribute_path(reference.attribute, reference.path)
-        except Error as error:
-            diagnostics.add(ValidationPhase.OUTPUTS, error, path)
+    lookups: LookupMap = field(default_factory=dict)
 
 
 def _validation_key(
-    depth: int, text: str, environment: Environment, facade: Mapping[str, Json]
+    parent: ValidationTarget, text: str, environment: Environment, facade: Mapping[str, Json]
 ) -> str:
     values = [environment.registry.entries, dict(environment.parameters), facade]
     return (
-        f"{depth} {content_hash(text)}"
+        f"{parent.depth} {parent.timeout_s} {content_hash(text)}"
         f" {content_hash(json.dumps(values, sort_keys=True, default=str))}"
     )
 

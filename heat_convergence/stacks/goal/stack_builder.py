@@ -25,38 +25,19 @@ from heat_convergence.resources.nested.template_cache import TemplateFiles, cont
 from heat_convergence.stacks import quotas, snapshot_data
 from heat_convergence.stacks.event_sinks.sink_types import check_event_sinks
 from heat_convergence.stacks.goal.desired_resources import derive_desired_resources
-from heat_convergence.stacks.goal.drift_patterns import check_drift_patterns
-from heat_convergence.stacks.goal.goal_builder import (
-    GoalBuilder,
-    GoalInputs,
-    TemplateInputs,
-    build_goal,
-)
-from heat_convergence.stacks.goal.nested_validation import (
-    NestedStackValidator,
-    TypeForbidden,
-    ValidationOptions,
-    ValidationResult,
-    ValidationTarget,
-)
+from heat_convergence.stacks.goal.goal_builder import GoalBuilder, GoalInputs, build_goal
+from heat_convergence.stacks.goal.kept_resources import UpdateBase
+from heat_convergence.stacks.goal.source_validation import SourceValidator, ValidatedSource
+from heat_convergence.stacks.goal.validation_target import TypeForbidden, ValidationOptions
 from heat_convergence.stacks.services import StackServices
-from heat_convergence.stacks.source.template_fetcher import RemoteTemplateFetcher
 from heat_convergence.stacks.source.template_source import (
     StoredGoal,
     TemplateSource,
     TemplateSourceReader,
-    with_availability_zones,
 )
-from heat_convergence.template.diagnostics import Diagnostics
 from heat_convergence.template.environment.environment import Environment
 from heat_convergence.template.evaluation.evaluated_template import EvaluatedTemplate
-from heat_convergence.template.parameters import parameter_values
 from heat_convergence.template.parameters.hidden_parameters import may_hide_parameters
-from heat_convergence.template.parameters.parameter_values import (
-    MissingParameters,
-    ParameterChecks,
-    ParameterValue,
-)
 from heat_convergence.template.template import Template
 
 
@@ -83,6 +64,7 @@ class StackBuilder:
         self._services = services
         self.goal_builder = GoalBuilder(services)
         self.sources = TemplateSourceReader(services)
+        self.validator = SourceValidator(self.goal_builder, self.sources)
 
     # -- sources to goals
 
@@ -109,7 +91,7 @@ class StackBuilder:
         source: TemplateSource,
         stack: Stack,
         is_type_forbidden: TypeForbidden,
-        replaced_goal: StoredGoal | None = None,
+        base: UpdateBase | None = None,
     ) -> PreparedStack:
         """Return the goal that an update or a restore gives an existing stack.
 
@@ -117,42 +99,29 @@ class StackBuilder:
             source: template, files and environment to update to.
             stack: the stack, with the id that the new goal gets.
             is_type_forbidden: whether policy keeps a resource type from the caller.
-            replaced_goal: the goal whose immutable parameters must keep their values.
+            base: the state that the update starts from: immutable parameters must keep its
+                values, and no service is asked about resources that keep theirs. None for a
+                restore.
 
         Raises:
             Error: the first mistake, in the order in which clients expect it.
         """
         quotas.check_resource_count(len(source.template.resource_names), self._services.options)
-        return self._prepare(source, stack, is_type_forbidden, replaced_goal)
+        return self._prepare(source, stack, is_type_forbidden, base)
 
     def _prepare(
         self,
         source: TemplateSource,
         stack: Stack,
         is_type_forbidden: TypeForbidden,
-        replaced_goal: StoredGoal | None,
+        base: UpdateBase | None,
     ) -> PreparedStack:
-        services, diagnostics = self._services, source.template.new_diagnostics()
         check_event_sinks(source.environment.event_sinks)
-        evaluated = self._evaluate(source, stack, diagnostics=diagnostics)
-        quotas.check_name_lengths(evaluated.definitions)
-        files = self._template_files(source)
-        target = ValidationTarget.from_evaluated(evaluated, source.environment, files, stack.depth)
-        check_drift_patterns(
-            source.environment.registry,
-            source.template.resource_names,
-            target.implementations,
-            services.registry,
-        )
-        checked = self._validator(
-            source, stack, ValidationOptions(is_type_forbidden=is_type_forbidden)
-        ).validate(target, diagnostics)
-        diagnostics.raise_if_any()
-        quotas.check_resource_count(checked.resource_count, services.options)
-        if replaced_goal is not None:
-            self._check_immutable_parameters(replaced_goal, evaluated)
-        source = with_availability_zones(replace(source, files={**source.files, **files.fetched}))
-        return self._prepared(source, stack, evaluated, files, target.implementations)
+        options = ValidationOptions(is_type_forbidden=is_type_forbidden)
+        validated = self.validator.validate(source, stack, options, base)
+        if base is not None and base.goal is not None:
+            self.validator.check_immutable_parameters(base.goal, validated.evaluated)
+        return self._prepared(validated, stack)
 
     def prepare_recorded(self, source: TemplateSource, stack: Stack) -> PreparedStack:
         """Return the goal of a stack that another service has validated and reached.
@@ -164,95 +133,23 @@ class StackBuilder:
         Raises:
             Error: the template cannot be evaluated with its parameters.
         """
-        evaluated = self._evaluate(source, stack)
+        evaluated = self.validator.evaluate(source, stack)
         files = TemplateFiles.from_texts(source.files, self._services.template_cache)
-        return self._prepared(source, stack, evaluated, files)
+        desired_resources = derive_desired_resources(
+            evaluated, source.environment, files, self._services.registry
+        )
+        return self._prepared(ValidatedSource(source, evaluated, files, desired_resources), stack)
 
-    def _prepared(
-        self,
-        source: TemplateSource,
-        stack: Stack,
-        evaluated: EvaluatedTemplate,
-        files: TemplateFiles,
-        implementations: Mapping[str, str] | None = None,
-    ) -> PreparedStack:
+    def _prepared(self, validated: ValidatedSource, stack: Stack) -> PreparedStack:
+        source, evaluated = validated.source, validated.evaluated
         return PreparedStack(
             goal=self._goal(source, stack, evaluated),
             evaluated=evaluated,
-            desired_resources=derive_desired_resources(
-                evaluated,
-                source.environment,
-                files,
-                self._services.registry,
-                implementations=implementations,
-            ),
+            desired_resources=validated.desired_resources,
             contents={content_hash(text): text for text in (source.text, *source.files.values())},
             environment=source.environment,
-            files=files,
+            files=validated.files,
         )
-
-    def validate_template(
-        self, source: TemplateSource, stack: Stack, *, allow_absent_services: bool
-    ) -> tuple[EvaluatedTemplate, ValidationResult]:
-        """Validate a template whose parameters may be missing.
-
-        Args:
-            source: template, files and environment of the request.
-            stack: a stack that is stored nowhere, for the pseudo parameters.
-            allow_absent_services: whether to accept types whose service is absent.
-        """
-        missing_parameters, diagnostics = (
-            MissingParameters.ALLOW,
-            source.template.new_diagnostics(),
-        )
-        evaluated = self._evaluate(
-            source, stack, missing_parameters=missing_parameters, diagnostics=diagnostics
-        )
-        files = self._template_files(source)
-        target = ValidationTarget.from_evaluated(evaluated, source.environment, files, stack.depth)
-        options = ValidationOptions(
-            allow_absent_services=allow_absent_services, missing_parameters=missing_parameters
-        )
-        result = self._validator(source, stack, options).validate(target, diagnostics)
-        diagnostics.raise_if_any()
-        return evaluated, result
-
-    def _evaluate(
-        self,
-        source: TemplateSource,
-        stack: Stack,
-        *,
-        missing_parameters: MissingParameters = MissingParameters.REJECT,
-        diagnostics: Diagnostics | None = None,
-    ) -> EvaluatedTemplate:
-        context = self.goal_builder.stack_context(stack, source.environment)
-        inputs = TemplateInputs(source.template, source.environment, source.files, context)
-        return self.goal_builder.evaluate(
-            inputs, missing_parameters=missing_parameters, diagnostics=diagnostics
-        )
-
-    def _validator(
-        self, source: TemplateSource, stack: Stack, options: ValidationOptions
-    ) -> NestedStackValidator:
-        return NestedStackValidator(
-            goal_builder=self.goal_builder,
-            stack_context=self.goal_builder.stack_context(stack, source.environment),
-            timeout_s=self._services.action_timeout_s(stack.timeout_mins),
-            options=options,
-        )
-
-    def _template_files(self, source: TemplateSource) -> TemplateFiles:
-        """Return the request's files; templates from URLs are fetched when they are used."""
-        return TemplateFiles.from_texts(
-            source.files, self._services.template_cache, RemoteTemplateFetcher(self._services)
-        )
-
-    def _check_immutable_parameters(
-        self, replaced_goal: StoredGoal, evaluated: EvaluatedTemplate
-    ) -> None:
-        if any(value.schema.immutable for value in evaluated.parameters.values()):
-            values = _parameter_values(self.sources.from_stored_goal(replaced_goal))
-            parameter_values.check_immutable_parameters(values, evaluated.parameters)
 
     def _goal(self, source: TemplateSource, stack: Stack, evaluated: EvaluatedTemplate) -> Goal:
         inputs = GoalInputs(
@@ -318,18 +215,11 @@ class StackBuilder:
         source = self.sources.from_stored_goal(stored)
         files = TemplateFiles.from_texts(source.files, self._services.template_cache)
         return derive_desired_resources(
-            self._evaluate(source, stack), source.environment, files, self._services.registry
+            self.validator.evaluate(source, stack),
+            source.environment,
+            files,
+            self._services.registry,
         )
-
-
-def _parameter_values(source: TemplateSource) -> dict[str, ParameterValue]:
-    return parameter_values.resolve_parameters(
-        source.template.parameters,
-        source.environment.parameters,
-        source.environment.parameter_defaults,
-        checks=ParameterChecks(missing_parameters=MissingParameters.ALLOW),
-        diagnostics=source.template.new_diagnostics(),
-    )
 
 
 def _may_hold_secrets(source: TemplateSource, evaluated: EvaluatedTemplate) -> bool:

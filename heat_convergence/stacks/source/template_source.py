@@ -102,12 +102,14 @@ class TemplateSourceReader:
         request: SourceRequest,
         *,
         section_error: SectionErrorFactory | None = errors.StackValidationFailed,
+        replaced_goal: StoredGoal | None = None,
     ) -> TemplateSource:
         """Return the source of a request that has a template or its URL.
 
         Args:
             request: the fields of the body.
             section_error: the error for a wrong section; None leaves sections unchecked.
+            replaced_goal: the goal whose availability zones stay.
         """
         request = self._with_container(request)
         content = request.template
@@ -118,11 +120,23 @@ class TemplateSourceReader:
         )
         text = content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)
         environment = self._environment(request, template)
+        if replaced_goal is not None:
+            stored = self._services.environment_from_stored(replaced_goal.goal.environment)
+            environment = replace(environment, availability_zones=stored.availability_zones)
         return with_availability_zones(TemplateSource(template, text, request.files, environment))
 
-    def from_update_request(self, request: SourceRequest) -> TemplateSource:
-        """Return the source of an update that replaces the whole goal."""
-        source = self.from_request(request, section_error=errors.InvalidTemplateSection)
+    def from_update_request(
+        self, request: SourceRequest, replaced_goal: StoredGoal | None = None
+    ) -> TemplateSource:
+        """Return the source of an update that replaces the whole goal.
+
+        With ``replaced_goal`` its availability zones stay.
+        """
+        source = self.from_request(
+            request,
+            section_error=errors.InvalidTemplateSection,
+            replaced_goal=replaced_goal,
+        )
         reject_resource_list(source)
         return source
 
@@ -133,7 +147,8 @@ class TemplateSourceReader:
         if request.template is None and request.template_url is None:
             request = replace(request, template=replaced_goal.text)
         files = {**replaced_goal.files, **self._with_container(request).files}
-        source = self.from_update_request(replace(request, files=files, files_container=None))
+        request = replace(request, files=files, files_container=None)
+        source = self.from_update_request(request, replaced_goal)
         stored = self._services.environment_from_stored(replaced_goal.goal.environment)
         kept = replace(stored, parameters=_declared(stored.parameters, source.template))
         environment = kept.merged_with(source.environment, request.clear_parameters)

@@ -156,6 +156,54 @@ def test_wrong_window_is_refused_with_its_place(service, value):
     assert "resource_registry.resources.server.stabilization" in answer.text
 
 
+def test_window_that_is_no_shorter_than_the_timeout_is_refused(service):
+    body = {"stack_name": "s", "template": template(**NETWORK), "timeout_mins": 5}
+    refused = [
+        service.send("POST", "/stacks", {**body, "environment": window(300)}),
+        service.send("POST", "/stacks/preview", {**body, "environment": window(300)}),
+    ]
+    path = create(service, **{**body, "environment": window(200)})
+    run_for(service, 310)
+    for place in (path, f"{path}/preview"):
+        refused.append(service.send("PUT", place, {**body, "environment": window(7200)}))
+    refused.append(service.send("PATCH", path, {"timeout_mins": 3}))
+    for answer, (seconds, timeout) in zip(
+        refused, [(300, 300), (300, 300), (7200, 300), (7200, 300), (200, 180)], strict=True
+    ):
+        assert answer.status_int == 400, answer.text
+        assert f"window of {seconds} seconds" in answer.text
+        assert f"which is {timeout} seconds" in answer.text
+        assert "resources.server" in answer.text
+    assert shown(service, path)["stack_status"] == "CREATE_COMPLETE"
+
+
+@pytest.mark.parametrize(("timeout_mins", "window_s"), [(1, 60), (120, 3600)])
+def test_window_of_a_nested_stack_is_held_against_the_shorter_timeout(
+    service, timeout_mins, window_s
+):
+    """Refuse windows that the nested stack's timeout ends, or that of its parent."""
+    nested = {"heat_template_version": "2016-10-14",
+              "resources": {"net": {"type": "OS::Neutron::Net"}}}  # fmt: skip
+    properties = {"TemplateURL": "n.yaml", "TimeoutInMinutes": timeout_mins}
+    child = {"type": "AWS::CloudFormation::Stack", "properties": properties}
+    body = {
+        "stack_name": "s",
+        "template": {"heat_template_version": "2016-10-14", "resources": {"child": child}},
+        "files": {"n.yaml": json.dumps(nested)},
+        "environment": {
+            "resource_registry": {"resources": {"child": {"*": {"stabilization": 0}}}}
+        },
+    }
+    entries = body["environment"]["resource_registry"]["resources"]["child"]["*"]
+    entries["stabilization"] = window_s
+    answer = service.send("POST", "/stacks", body)
+    assert answer.status_int == 400
+    assert f"window of {window_s} seconds" in answer.text
+    assert "resources.child" in answer.text
+    entries["stabilization"] = window_s - 1
+    assert service.send("POST", "/stacks", body).status_int == 201
+
+
 def test_operator_sets_the_window_of_root_stacks_and_users_override_it(tmp_path):
     operator = load_operator_environment(str(tmp_path), limits=DEFAULT_LIMITS, stabilization_s=30)
     assert operator is not None

@@ -27,6 +27,7 @@ from heat_convergence.api.controllers.stack.stack_writes import (
     stack_from_body,
     stack_values_of_update,
     update_state_source,
+    with_new_timeout,
 )
 from heat_convergence.api.http import ApiRequest, json_response
 from heat_convergence.api.policies.enforcer import PolicyEnforcer
@@ -44,6 +45,7 @@ from heat_convergence.convergence.ports.store import Transaction
 from heat_convergence.db.plans.history import read_type_history
 from heat_convergence.resources.driver.request_cloud import current_cloud
 from heat_convergence.stacks import quotas
+from heat_convergence.stacks.goal.kept_resources import UpdateBase
 from heat_convergence.stacks.goal.stack_builder import PreparedStack, StackBuilder
 from heat_convergence.stacks.nested_preview import preview_nested_changes
 from heat_convergence.stacks.plans.plan_document import build_document, build_summary
@@ -137,9 +139,11 @@ class PlanCreationController(Controller):
         quotas.check_updatable(stack)
         source = source_of_update(self._builder.sources, body, purpose, replaced_goal)
         forbidden = self._enforcer.type_forbidden_for(request)
-        prepared = self._builder.prepare_update(source, stack, forbidden, replaced_goal)
-        resources = self._preview(prepared, tree)
         state_source = update_state_source(body, self.options)
+        base = UpdateBase(replaced_goal, lambda: tree.rows, state_source)
+        timed = with_new_timeout(stack, stack_values_of_update(body, purpose))
+        prepared = self._builder.prepare_update(source, timed, forbidden, base)
+        resources = self._preview(prepared, tree)
         if state_source is StateSource.OBSERVED:
             found = repair_preview.preview_all(self.services.registry, tree.observed)
             resources = list(with_repairs(resources, found))

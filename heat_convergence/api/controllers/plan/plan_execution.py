@@ -31,8 +31,10 @@ from heat_convergence.api.controllers.stack.repair import (
 )
 from heat_convergence.api.controllers.stack.stack_writes import (
     StackUpdate,
+    list_rows,
     start_update,
     store_new_stack,
+    with_new_timeout,
 )
 from heat_convergence.api.http import ApiRequest, json_response
 from heat_convergence.api.policies.enforcer import PolicyEnforcer
@@ -59,6 +61,7 @@ from heat_convergence.convergence.plans.difference import (
 from heat_convergence.convergence.plans.stored_plan import PlanAction, PlanStatus, StoredPlan
 from heat_convergence.convergence.ports.store import Transaction
 from heat_convergence.stacks import quotas
+from heat_convergence.stacks.goal.kept_resources import UpdateBase
 from heat_convergence.stacks.goal.stack_builder import PreparedStack, StackBuilder
 from heat_convergence.stacks.source.template_source import TemplateSource
 
@@ -134,19 +137,21 @@ class PlanExecutionController(Controller):
             stack = self._unchanged_stack(conn, request, plan)
             replaced_goal = self._builder.load_goal_without_files(conn, stack)
         quotas.check_updatable(stack)
+        state_source = StateSource(plan.request["state_source"])
+        values = _stack_values(plan.request["values"])
         prepared = self._builder.prepare_update(
             self._source(plan),
-            replace(stack, goal_id=self.services.ids()),
+            replace(with_new_timeout(stack, values), goal_id=self.services.ids()),
             self._enforcer.type_forbidden_for(request),
-            replaced_goal,
+            UpdateBase(replaced_goal, lambda: list_rows(self.services, stack), state_source),
         )
         _require_same_definitions(plan, prepared)
         renew_delegation(self.services, request, stack)
         update = StackUpdate(
             stack.id,
             prepared,
-            _stack_values(plan.request["values"]),
-            StateSource(plan.request["state_source"]),
+            values,
+            state_source,
         )
         return PreparedAction(
             self._guarded(plan, lambda tx: start_update(tx, self.services, update)),

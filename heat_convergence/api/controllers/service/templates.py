@@ -63,7 +63,7 @@ class TemplatesController(Controller):
         source = self._builder.sources.from_request(body, section_error=errors.HTTPBadRequest)
         with _errors_of_validation():
             reject_resource_list(source)
-            evaluated, result = self._builder.validate_template(
+            evaluated, result = self._builder.validator.validate_template(
                 source,
                 self._unstored_stack(request),
                 allow_absent_services=RESOURCE_TYPE_UNAVAILABLE in ignored,

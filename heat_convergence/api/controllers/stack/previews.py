@@ -17,6 +17,8 @@ from heat_convergence.api.controllers.stack.stack_writes import (
     load_replaced_goal,
     source_of_update,
     stack_from_body,
+    stack_values_of_update,
+    with_new_timeout,
 )
 from heat_convergence.api.http import ApiRequest, json_response
 from heat_convergence.api.policies.enforcer import PolicyEnforcer
@@ -32,6 +34,7 @@ from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.planning.job_steps import ChangeKind
 from heat_convergence.db.reads import resources, stacks
 from heat_convergence.stacks import quotas
+from heat_convergence.stacks.goal.kept_resources import UpdateBase
 from heat_convergence.stacks.goal.stack_builder import StackBuilder
 from heat_convergence.stacks.nested_preview import (
     NO_STACK_ID,
@@ -115,7 +118,10 @@ class PreviewsController(Controller):
         quotas.check_updatable(stack)
         source = source_of_update(self._builder.sources, body, purpose, replaced_goal)
         forbidden = self._enforcer.type_forbidden_for(request)
-        prepared = self._builder.prepare_update(source, stack, forbidden, replaced_goal)
+        timed = with_new_timeout(stack, stack_values_of_update(body, purpose))
+        prepared = self._builder.prepare_update(
+            source, timed, forbidden, UpdateBase(replaced_goal, lambda: rows)
+        )
         context = self._context(stack, rows)
         changes = preview_changes(context, prepared.evaluated, prepared.desired_resources)
         nested_changes = preview_nested_changes(context, prepared, changes, tree) if nested else ()

@@ -28,6 +28,7 @@ from heat_convergence.convergence.ports.store import Transaction
 from heat_convergence.db.drift import reads as drift_reads
 from heat_convergence.db.reads import resources, stacks
 from heat_convergence.stacks import quotas
+from heat_convergence.stacks.goal.kept_resources import UpdateBase
 from heat_convergence.stacks.goal.stack_builder import PreparedStack, StackBuilder
 from heat_convergence.stacks.source.template_source import StoredGoal
 from heat_convergence.template.environment.drift_policies import DriftPolicy
@@ -103,7 +104,7 @@ def prepare_repair(
         source,
         replace(stack, goal_id=services.ids()),
         enforcer.type_forbidden_for(request),
-        repair.goal,
+        UpdateBase(repair.goal),
     )
 
 

@@ -6,7 +6,7 @@ the earlier goal; answers as soon as the first jobs are handed to the bus.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -36,11 +36,14 @@ from heat_convergence.convergence.lifecycle.dispatch import send_messages
 from heat_convergence.convergence.lifecycle.plan_storage import StartedTraversal
 from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.json_value import Json
+from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.planning.desired_state import StateSource
 from heat_convergence.convergence.ports.store import Transaction
+from heat_convergence.db.reads import resources
 from heat_convergence.stacks import quotas
 from heat_convergence.stacks.adoption import adopted_resources
+from heat_convergence.stacks.goal.kept_resources import UpdateBase
 from heat_convergence.stacks.goal.stack_builder import PreparedStack, StackBuilder
 from heat_convergence.stacks.source.template_source import (
     StoredGoal,
@@ -126,18 +129,23 @@ class StackWritesController(Controller):
             replaced_goal = load_replaced_goal(self._builder, conn, stack, purpose)
         quotas.check_updatable(stack)
         source = source_of_update(self._builder.sources, body, purpose, replaced_goal)
+        values = stack_values_of_update(body, purpose)
         prepared = self._builder.prepare_update(
             source,
-            replace(stack, goal_id=self.services.ids()),
+            replace(with_new_timeout(stack, values), goal_id=self.services.ids()),
             self._enforcer.type_forbidden_for(request),
-            replaced_goal,
+            UpdateBase(
+                replaced_goal,
+                lambda: list_rows(self.services, stack),
+                update_state_source(body, self.options),
+            ),
         )
         self.services.lifecycle.before_operation(stack, Action.UPDATE)
         renew_delegation(self.services, request, stack)
         update = StackUpdate(
             stack.id,
             prepared,
-            stack_values_of_update(body, purpose),
+            values,
             update_state_source(body, self.options),
         )
         started = run_in_transaction(
@@ -249,6 +257,12 @@ def load_replaced_goal(
     return builder.load_goal_without_files(conn, stack)
 
 
+def list_rows(services: ApiServices, stack: Stack) -> Sequence[Resource]:
+    """Return all rows of the stack's resources."""
+    with services.database.read() as conn:
+        return resources.list_full(conn, stack.id)
+
+
 def source_of_update(
     sources: TemplateSourceReader,
     body: StackBody,
@@ -274,3 +288,8 @@ def stack_values_of_update(body: StackBody, purpose: BodyPurpose) -> dict[str, A
     if body.tags is not None or purpose is BodyPurpose.UPDATE:
         values["tags"] = body.tags or ()
     return values
+
+
+def with_new_timeout(stack: Stack, values: Mapping[str, Any]) -> Stack:
+    """Return the stack with the timeout that an update sets, which its goal must fit in."""
+    return replace(stack, timeout_mins=values.get("timeout_mins", stack.timeout_mins))

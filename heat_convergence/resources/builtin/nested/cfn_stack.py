@@ -76,7 +76,12 @@ class CloudFormationStack(NestedType):
         values = request.properties.get("Parameters")
         parameters = replace_unresolved(values) if isinstance(values, dict) else {}
         request.files.template(url)
-        return NestedStackSource(request.files[url], parameters=parameters)
+        timeout_mins = request.properties.get("TimeoutInMinutes")
+        return NestedStackSource(
+            request.files[url],
+            parameters=parameters,
+            timeout_mins=timeout_mins if isinstance(timeout_mins, int) else None,
+        )
 
     def error_path_suffix(self, request: NestedStackRequest) -> str:
         """Return the URL, for the path of errors."""
