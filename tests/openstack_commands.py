@@ -363,6 +363,35 @@ def plan_and_execute(run: OpenStackShell, files: TemplateDirectory, name: str) -
     run("stack", "delete", "--yes", "--wait", name)
 
 
+_ONE_TEXT = (
+    "heat_template_version: 2018-08-31\nresources:\n  {name}: {{type: OS::Heat::RandomString}}\n"
+)
+
+
+def hand_over_resources(run: OpenStackShell, files: TemplateDirectory, name: str) -> None:
+    """A resource gets another name and another stack; an import is refused."""
+    texts = {each: files.write(f"{each}.yaml", _ONE_TEXT.format(name=each)) for each in "ab"}
+    empty = files.write("empty.yaml", "heat_template_version: 2018-08-31\nresources: {}\n")
+    for stack, source in ((name, texts["a"]), (f"{name}-target", empty)):
+        run("stack", "create", "--wait", "--poll", "1", "-t", source, stack)
+    before = run.json("stack", "resource", "show", name, "a")
+    rename = ("stack", "resource", "rename", "-t", texts["b"], name, "a=b")
+    planned = run.json(*rename)
+    assert planned["resource_counts"]["rename"] == 1
+    assert "= b (OS::Heat::RandomString): a until now" in run(*rename, "--execute")
+    move = ("stack", "resource", "move", "-t", empty, "--target-template", texts["a"])
+    moved = run.json(*move, "--execute", name, f"{name}-target", "b=a")
+    assert (moved["action"], moved["plan_status"]) == ("move", "EXECUTED")
+    after = run.json("stack", "resource", "show", f"{name}-target", "a")
+    assert after["physical_resource_id"] == before["physical_resource_id"]
+    assert after["attributes"] == before["attributes"]
+    refused = run("stack", "resource", "import", "-t", texts["b"], name, "b=1", status=1)
+    assert "cannot be imported" in refused or "your credentials" in refused
+    assert "must have the form" in run("stack", "resource", "import", name, "b", status=1)
+    for stack in (name, f"{name}-target"):
+        run("stack", "delete", "--yes", "--wait", stack)
+
+
 def list_quarantine(run: OpenStackShell) -> None:
     """The quarantine of the project, and refusals for what is not in it."""
     assert "absent" not in {row["ID"] for row in run.json("stack", "quarantine", "list")}
@@ -375,6 +404,7 @@ def conversation_names() -> Iterator[str]:
     """Yield the names of all conversations."""
     yield from ("life", "snapshots", "handover", "hooks", "cancelled")
     yield from ("service", "software", "configs", "drift", "repairs", "plans", "quarantine")
+    yield "places"
 
 
 def run_conversation(
@@ -393,6 +423,7 @@ def run_conversation(
         "configs": lambda: software_configs(run, files),
         "quarantine": lambda: list_quarantine(run),
         "plans": lambda: plan_and_execute(run, files, name),
+        "places": lambda: hand_over_resources(run, files, name),
         "repairs": lambda: control_repairs(run, files, name),
         "drift": lambda: show_and_repair_drift(run, files, name, settled),
     }

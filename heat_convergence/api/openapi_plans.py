@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from heat_convergence.api.openapi_fields import (
     ANY,
     COUNT,
+    JSON_FLAG,
     MAYBE,
     MAYBE_COUNT,
     TEXT,
@@ -17,6 +18,7 @@ from heat_convergence.api.openapi_fields import (
     list_of,
     object_with,
 )
+from heat_convergence.api.requests.plans import MAX_RESOURCES
 from heat_convergence.convergence.drift.observation import DriftStatus
 from heat_convergence.convergence.plans.stored_plan import PlanAction, PlannedEffect, PlanStatus
 from heat_convergence.stacks.plans.quota_check import QuotaStatus
@@ -26,6 +28,12 @@ _EFFECT: Schema = {"type": "string", "enum": list(PlannedEffect)}
 _QUOTA_STATUS: Schema = {"type": "string", "enum": list(QuotaStatus)}
 _ACTION: Schema = {"type": "string", "enum": list(PlanAction)}
 _NAMES: Schema = list_of(TEXT)
+_TEXTS_BY_NAME: Schema = {
+    "type": "object",
+    "minProperties": 1,
+    "maxProperties": MAX_RESOURCES,
+    "additionalProperties": {"type": "string", "minLength": 1},
+}
 
 _SUMMARY: Schema = object_with(
     action=_ACTION,
@@ -99,6 +107,11 @@ BODY_FIELDS: Mapping[str, Schema] = {
     },
     "skip": {"type": ["array", "null"], "items": TEXT},
     "resources": {"type": ["array", "null"], "items": TEXT},
+    "import": _TEXTS_BY_NAME,
+    "move": _TEXTS_BY_NAME,
+    "rename": _TEXTS_BY_NAME,
+    "existing": JSON_FLAG,
+    "target": {"type": "object", "required": ["stack"], "properties": {"stack": TEXT}},
 }
 """Fields of the body of a plan, beside those of an update."""
 

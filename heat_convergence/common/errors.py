@@ -291,6 +291,12 @@ class ActionInProgress(Error):
         super().__init__(f"Stack {name} already has an action ({action}) in progress.")
 
 
+class HandoverConflict(Error):
+    """A resource or an object that is to be handed over, and has an owner there already."""
+
+    http_status = 409
+
+
 class PlanNotReady(Error):
     """A plan that has been executed or has expired."""
 

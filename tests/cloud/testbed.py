@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import json
 import subprocess
+import time
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import openstack
@@ -34,6 +36,7 @@ TESTBED_VARIABLE = "HEAT_CONVERGENCE_TEST_CLOUD"
 # Real Heat's endpoint up to ``/v1``, beside the cloud.
 HEAT_VARIABLE = "HEAT_CONVERGENCE_TEST_HEAT"
 KEYSTONE_START_TIMEOUT_S = 300.0
+REPEAT_PAUSES_S = (1.0, 5.0, 15.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +87,12 @@ class CloudTestbed:
             "OS_REGION_NAME": region,
         }
 
-    def connection(self, user: str, region: str) -> openstack.connection.Connection:
-        """Return a connection of openstacksdk for a user."""
-        return openstack.connection.Connection(session=self.session(user), region_name=region)
+    def connection(
+        self, user: str, region: str, project: str | None = None
+    ) -> openstack.connection.Connection:
+        """Return a connection of openstacksdk for a user, by default in his own project."""
+        session = self.session(user, project)
+        return openstack.connection.Connection(session=session, region_name=region)
 
     def options(self) -> ConfigOptions:
         """Return the service's options: its user, and the domain of stack users."""
@@ -128,7 +134,7 @@ class UserIdentityClient:
 
     def post(self, path: str, body: Json) -> Json:
         """Return the JSON of a POST."""
-        return self._api.post(path, json=body).json()
+        return repeat(lambda: self._api.post(path, json=body)).json()
 
     def delete(self, path: str) -> None:
         """Delete a resource; a missing one is no error."""
@@ -150,18 +156,40 @@ class UserIdentityClient:
         return list(self.get(path)["application_credentials"])
 
 
+def repeat(call: Callable[[], Any]) -> Any:
+    """Return the result of a call, which a loaded Keystone refuses now and then."""
+    for pause_s in REPEAT_PAUSES_S:
+        try:
+            return call()
+        except (exceptions.Forbidden, exceptions.HttpServerError):
+            time.sleep(pause_s)
+    return call()
+
+
 @contextmanager
-def dedicated_region(cloud_testbed: CloudTestbed, orchestration_url: str) -> Iterator[str]:
-    """Yield a region with copies of all endpoints, but this service for orchestration."""
+def dedicated_region(
+    cloud_testbed: CloudTestbed,
+    orchestration_url: str,
+    region: str | None = None,
+    urls: Mapping[str, str] = MappingProxyType({}),
+) -> Iterator[str]:
+    """Yield a region with copies of all endpoints, but this service for orchestration.
+
+    Args:
+        cloud_testbed: the cloud.
+        orchestration_url: this service's address.
+        region: the id of the region; by default a random one.
+        urls: other addresses of services, by type.
+    """
     admin = cloud_testbed.identity_client()
-    region = f"hc-{uuid.uuid4().hex[:8]}"
+    region = region or f"hc-{uuid.uuid4().hex[:8]}"
     service_types = {each["id"]: each["type"] for each in admin.get("/services")["services"]}
     endpoints = [each for each in admin.get("/endpoints")["endpoints"]
              if each["region_id"] == cloud_testbed.facts["region"]]  # fmt: skip
     admin.post("/regions", {"region": {"id": region}})
     try:
         for each in endpoints:
-            url = each["url"]
+            url = urls.get(service_types[each["service_id"]], each["url"])
             if service_types[each["service_id"]] == "orchestration":
                 url = f"{orchestration_url}/v1/%(tenant_id)s"
             copy = {"service_id": each["service_id"], "interface": each["interface"],
@@ -197,7 +225,7 @@ class DeployedService:
         sent = {"X-Auth-Token": str(auth.get_token()), "X-Region-Name": self.region, **headers}
         for _ in range(2):  # a name redirects to the id
             response = requests.request(
-                method, url, json=body, headers=sent, timeout=60, allow_redirects=False
+                method, url, json=body, headers=sent, timeout=120, allow_redirects=False
             )
             if response.status_code != 302:
                 break

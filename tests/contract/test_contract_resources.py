@@ -371,3 +371,29 @@ def test_only_transitions_set_columns_of_the_job_state_machine(seeder, column):
         with pytest.raises(ValueError, match=column):
             tx.resources.update_each({"a": {"must_run": False, column: None}})
     assert seeder.row("a") == resource_row("a")
+
+
+def test_rows_are_found_by_physical_id_in_one_project(seeder):
+    seeder.stack(stack_row("other"))
+    seeder.resources(
+        resource_row("a", physical_id="one", project_id="p"),
+        resource_row("b", physical_id="one", stack_id="other", project_id="p"),
+        resource_row("c", physical_id="two", project_id="p"),
+        resource_row("d", physical_id="one", project_id="q"),
+        resource_row("e", project_id="p"),
+    )
+    with seeder.store.transaction() as tx:
+        found = tx.resources.list_by_physical_ids("p", ["one", "three"])
+        assert [row.id for row in found] == ["a", "b"]
+        assert tx.resources.list_by_physical_ids("p", []) == []
+
+
+def test_a_row_gets_another_stack(seeder):
+    seeder.stack(stack_row("other"))
+    seeder.resources(resource_row("a", physical_id="one"))
+    with seeder.store.transaction() as tx:
+        tx.resources.update_each({"a": {"stack_id": "other", "name": "x", "root_id": "other"}})
+        assert [row.id for row in tx.resources.lock_by_stack("other")] == ["a"]
+    (row,) = seeder.rows("a")
+    assert (row.stack_id, row.name, row.identity.root_id) == ("other", "x", "other")
+    assert row.physical.id == "one"

@@ -104,6 +104,19 @@ def _plan(random: Random) -> Json:
             "action": "repair",
             "resources": random.choice((["t"], ["absent"], None)),
         },
+        lambda random: {
+            "action": "import",
+            "import": {random.choice(("t", "absent")): random.choice(("1", "absent"))},
+            **_patch(random),
+            "existing": random.choice((True, False)),
+        },
+        lambda random: {"action": "rename", "rename": {"t": "r"}, **_update(random)},
+        lambda random: {
+            "action": "move",
+            "move": {"t": random.choice(("t", "r"))},
+            "target": {"stack": random.choice(("s", "absent", "other")), **_update(random)},
+            **_update(random),
+        },
     )
     return random.choice(makers)(random)
 

@@ -12,18 +12,23 @@ from typing import Any
 from urllib.parse import quote
 
 from cliff.columns import FormattableColumn
-from heatclient.common import event_utils, http, template_utils
-from heatclient.common import utils as heat_utils
+from heatclient.common import event_utils
 from heatclient.exc import HTTPConflict, HTTPNotFound
 from osc_lib.command import command
 from osc_lib.exceptions import CommandError
 
 from heat_convergence.cli.openstack_commands.orchestration import OrchestrationCommand
+from heat_convergence.cli.openstack_commands.template_arguments import (
+    TemplateArguments,
+    add_template_arguments,
+    read_source,
+)
 
 Json = Any
 ShownItem = tuple[Sequence[str], Sequence[Json]]
 ACTIONS = ("update", "create", "delete", "repair")
 _SIGNS = {"unchanged": " ", "add": "+", "update": "~", "replace": "-/+", "delete": "-"}
+_SIGNS |= {"import": "<", "move": ">", "rename": "="}
 _LIST_COLUMNS = (
     "ID",
     "Stack Name",
@@ -43,8 +48,6 @@ _SUMMARY = (
     "estimated_duration_s",
 )
 _REPEATED = {
-    ("-e", "--environment"): "Path to an environment (repeat for several)",
-    ("--parameter",): "Value of a parameter as key=value (repeat for several)",
     ("--skip",): "Resource that a deletion leaves alone (repeat for several)",
     ("--resource",): "Resource to repair (repeat for several); by default all that have drifted",
 }
@@ -87,7 +90,7 @@ class QuotasColumn(FormattableColumn[Json]):
         return self._value
 
 
-class _PlanCommand(OrchestrationCommand):
+class PlanCommand(OrchestrationCommand):
     """Requests about plans; a part of every command."""
 
     def get_plan(self, plan_id: str, query: str = "") -> Json:
@@ -124,7 +127,7 @@ class _PlanCommand(OrchestrationCommand):
             raise CommandError("\n".join(_conflict_lines(error))) from error
 
 
-class CreateStackPlan(_PlanCommand, command.ShowOne):
+class CreateStackPlan(PlanCommand, command.ShowOne):
     """Store a plan of what an action on a stack would do, and show it."""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
@@ -138,13 +141,10 @@ class CreateStackPlan(_PlanCommand, command.ShowOne):
             default="update",
             help=f"Action to plan: {', '.join(ACTIONS)}; update by default",
         )
-        parser.add_argument("-t", "--template", metavar="<template>", help="Path or URL")
+        add_template_arguments(parser)
         for names, text in _REPEATED.items():
             metavar = f"<{names[-1].lstrip('-')}>"
             parser.add_argument(*names, action="append", metavar=metavar, help=text)
-        parser.add_argument(
-            "--existing", action="store_true", help="Keep the template and values of the stack"
-        )
         parser.add_argument(
             "--converge", action="store_true", help="Observe the resources and restore drift"
         )
@@ -156,41 +156,23 @@ class CreateStackPlan(_PlanCommand, command.ShowOne):
         if parsed_args.action != "create":
             path = f"{self.find_stack(parsed_args.stack)}/plans"
         answer = self.client.http_client.post(path, data=self._body(parsed_args))
-        return _item_of(answer.json()["plan"])
+        return item_of(answer.json()["plan"])
 
     def _body(self, arguments: argparse.Namespace) -> dict[str, Json]:
         if arguments.action == "delete":
             return {"action": "delete", **_named("skip", arguments.skip)}
         if arguments.action == "repair":
             return {"action": "repair", **_named("resources", arguments.resource)}
-        body = self._source(arguments)
+        body = read_source(
+            self.client, TemplateArguments.from_namespace(arguments, existing=arguments.existing)
+        )
         if arguments.action == "create":
             return {**body, "stack_name": arguments.stack}
         action = "patch" if arguments.existing else "update"
         return {**body, "action": action, "converge": arguments.converge}
 
-    def _source(self, arguments: argparse.Namespace) -> dict[str, Json]:
-        if arguments.template is None and not arguments.existing:
-            raise CommandError("--template is required without --existing")
-        files, template = template_utils.process_template_path(
-            arguments.template,
-            object_request=http.authenticated_fetcher(self.client),
-            existing=arguments.existing,
-        )
-        names: list[str] = []
-        environment_files, environment = template_utils.process_multiple_environments_and_files(
-            env_paths=arguments.environment, env_list_tracker=names
-        )
-        return {
-            "template": template,
-            "files": {**files, **environment_files},
-            "environment": environment,
-            "parameters": heat_utils.format_parameters(arguments.parameter),
-            **_named("environment_files", names),
-        }
 
-
-class ShowStackPlan(_PlanCommand, command.ShowOne):
+class ShowStackPlan(PlanCommand, command.ShowOne):
     """Show a stored plan: what changes, why, and whether the quotas suffice."""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
@@ -205,10 +187,10 @@ class ShowStackPlan(_PlanCommand, command.ShowOne):
     def take_action(self, parsed_args: argparse.Namespace) -> ShownItem:
         """Return the columns of the plan."""
         query = "?detail=summary" if parsed_args.summary else ""
-        return _item_of(self.get_plan(parsed_args.plan, query))
+        return item_of(self.get_plan(parsed_args.plan, query))
 
 
-class ExecuteStackPlan(_PlanCommand, command.ShowOne):
+class ExecuteStackPlan(PlanCommand, command.ShowOne):
     """Do what a stored plan says, or nothing if the stack has changed since."""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
@@ -232,7 +214,7 @@ class ExecuteStackPlan(_PlanCommand, command.ShowOne):
         plan = self.execute_plan(parsed_args.plan)
         if parsed_args.wait:
             self._wait(plan, marker)
-        return _item_of(plan)
+        return item_of(plan)
 
     def _last_event(self, plan: Json) -> str | None:
         """Return the id of the stack's last event; None if there is none."""
@@ -252,7 +234,7 @@ class ExecuteStackPlan(_PlanCommand, command.ShowOne):
             raise CommandError(message)
 
 
-class DeleteStackPlan(_PlanCommand):
+class DeleteStackPlan(PlanCommand):
     """Delete stored plans; nothing else changes."""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
@@ -267,7 +249,7 @@ class DeleteStackPlan(_PlanCommand):
             self.delete_plan(plan_id)
 
 
-class ListStackPlans(_PlanCommand, command.Lister):
+class ListStackPlans(PlanCommand, command.Lister):
     """List the stored plans of a stack or of the project."""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
@@ -309,7 +291,7 @@ def _format_quota(entry: Mapping[str, Json]) -> str:
     return f"{entry['quota']}: {entry['status']} (needs {entry['needed']}; {use})"
 
 
-def _item_of(plan: Mapping[str, Json]) -> ShownItem:
+def item_of(plan: Mapping[str, Json]) -> ShownItem:
     """Return the names and values of a plan's columns."""
     summary = plan["summary"]
     found = {name: plan[name] for name in _HEADER} | {name: summary[name] for name in _SUMMARY}

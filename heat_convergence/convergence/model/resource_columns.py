@@ -100,6 +100,7 @@ which rows share an instance, and that instance."""
 class ResourceColumns(TypedDict, total=False):
     """Columns that callers may set; those of ``OWNED_COLUMNS`` change by transitions."""
 
+    stack_id: str
     name: str
     type: str
     implementation: str

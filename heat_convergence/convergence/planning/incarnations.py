@@ -88,7 +88,7 @@ def choose_incarnations(
         if rejected is not None:
             chosen[name] = rejected
         elif current is None:
-            chosen[name] = _new_row(desired, incarnations, plan_context)
+            chosen[name] = new_row(desired, incarnations, plan_context)
         elif (
             inputs_change
             or _always_runs(desired, plan_context)
@@ -261,9 +261,16 @@ def _always_runs(desired: DesiredResource, plan_context: PlanContext) -> bool:
     return stops or plan_context.observes(desired)
 
 
-def _new_row(
+def new_row(
     desired: DesiredResource, incarnations: Sequence[Resource], plan_context: PlanContext
 ) -> Resource:
+    """Return a new incarnation with a job.
+
+    Args:
+        desired: what the goal wants of it.
+        incarnations: those of the same name that there are.
+        plan_context: the stack, the version and the time.
+    """
     identifier = plan_context.ids()
     current = [row for row in incarnations if row.desired.state is DesiredState.PRESENT]
     return Resource(
@@ -278,12 +285,13 @@ def _new_row(
             root_id=plan_context.root_id,
             replaces=current[0].id if current else None,
         ),
-        _definition_of(desired),
+        definition_of(desired),
         ResourceJob(plan_context.version, Verb.CONVERGE),
     )
 
 
-def _definition_of(desired: DesiredResource) -> DesiredDefinition:
+def definition_of(desired: DesiredResource) -> DesiredDefinition:
+    """Return the part of a goal that a row which serves it has."""
     return DesiredDefinition(
         state=DesiredState.PRESENT,
         implementation=desired.implementation,
@@ -319,7 +327,7 @@ def _continued(
         # Another name of the same implementation is no other resource.
         identity=replace(planned.identity, type=desired.type, replaced_by=None),
         desired=replace(
-            _definition_of(desired),
+            definition_of(desired),
             definition=definition,
             # Once sensitive, always so: its old values may still be in the row.
             sensitive=desired.sensitive or row.desired.sensitive,

@@ -21,6 +21,9 @@ class PlanAction(StrEnum):
     PATCH = "patch"  # an update that keeps what its body does not name
     DELETE = "delete"
     REPAIR = "repair"
+    IMPORT = "import"
+    MOVE = "move"
+    RENAME = "rename"
 
 
 class PlanStatus(StrEnum):
@@ -39,6 +42,9 @@ class PlannedEffect(StrEnum):
     UPDATE = "update"
     REPLACE = "replace"
     DELETE = "delete"
+    IMPORT = "import"
+    MOVE = "move"  # from another stack
+    RENAME = "rename"
 
 
 @dataclass(frozen=True, slots=True)

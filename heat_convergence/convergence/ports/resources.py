@@ -37,6 +37,11 @@ class ResourceRepository(Protocol):
     def get_by_stack(self, stack_id: str) -> list[Resource]:
         """Return the stack's rows, whole, by id; locks none."""
 
+    def list_by_physical_ids(
+        self, project_id: str, physical_ids: Collection[str]
+    ) -> list[Resource]:
+        """Return the project's rows of these physical ids, whole, by id; locks none."""
+
     def update(self, ids: Collection[str], **values: Unpack[ResourceColumns]) -> None:
         """Set the same values in all of the rows, with one statement.
 

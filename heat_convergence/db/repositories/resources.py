@@ -88,6 +88,18 @@ class SqlResourceRepository(SqlRepository, ResourceRepository):
         statement = sa.select(*COLUMNS).where(resource.c.stack_id == stack_id)
         return select_rows(self._connection, statement.order_by(resource.c.id))
 
+    def list_by_physical_ids(
+        self, project_id: str, physical_ids: Collection[str]
+    ) -> list[Resource]:
+        """Return the project's rows of these physical ids, whole, by id."""
+        found: list[Resource] = []
+        for some in _chunks(sorted(physical_ids)):
+            statement = sa.select(*COLUMNS).where(
+                resource.c.physical_id.in_(some), resource.c.project_id == project_id
+            )
+            found.extend(select_rows(self._connection, statement))
+        return sorted(found, key=lambda row: row.id)
+
     def update(self, ids: Collection[str], **values: Unpack[ResourceColumns]) -> None:
         """Set the same values in all of the rows, with one statement."""
         reject_owned_columns(values)

@@ -119,6 +119,19 @@ class DeclarativeType(DriftDetection):
         except ResourceGone as error:
             return VerbResult(ObservedState.ABSENT, reason=str(error))
 
+    def read_existing(self, context: ResourceContext) -> VerbResult | None:
+        """Read the object; None where more than an id finds it."""
+        if not self._is_importable:
+            return None
+        body = self.client(context).get(self._id(context))
+        key = context.resource_id
+        result = self.to_result(context, body)
+        return self.with_related_objects([context], {key: result})[key]
+
+    @property
+    def _is_importable(self) -> bool:
+        return not self.spec.path_properties and "%(" not in self.spec.rest_resource.path_template
+
     def _with_restored_fields(
         self, context: ResourceContext, body: Mapping[str, Json]
     ) -> Mapping[str, Json]:

@@ -203,6 +203,25 @@ class ResourceType(ABC):
         """Return the physical id of the group that signals scale; None for most types."""
         return None
 
+    def read_existing(self, context: ResourceContext) -> VerbResult | None:
+        """Read an object that a stack is to import, changing nothing.
+
+        Args:
+            context: The resource with the properties of the template, whose cloud is that of the
+                requesting user.
+
+        Returns:
+            The result, with all that ``observe`` records; None if the type cannot import.
+
+        Raises:
+            ResourceGone: There is no such object.
+        """
+        return None
+
+    def handover_obstacle(self, context: ResourceContext) -> str:
+        """Return why the resource cannot get another name or stack; empty if it can."""
+        return ""
+
     def reference_id(self, context: ResourceContext) -> Json:
         """Return the value of ``get_resource``."""
         return context.physical_id or context.name

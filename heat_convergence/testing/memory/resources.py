@@ -53,6 +53,18 @@ class MemoryResourceRepository(MemoryRepository, ResourceRepository):
         """Return the stack's rows, whole, by id."""
         return self._tables.resources_of_stack(stack_id)
 
+    def list_by_physical_ids(
+        self, project_id: str, physical_ids: Collection[str]
+    ) -> list[Resource]:
+        """Return the project's rows of these physical ids, whole, by id."""
+        rows = self._tables.resources
+        return [
+            rows[key]
+            for key in sorted(rows)
+            if rows[key].identity.project_id == project_id
+            and rows[key].physical.id in physical_ids
+        ]
+
     def update(self, ids: Collection[str], **values: Unpack[ResourceColumns]) -> None:
         """Set the same values in all of the rows."""
         reject_owned_columns(values)

@@ -6,8 +6,6 @@ grow with it, and stores the plan; it starts nothing and writes to no other serv
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
@@ -19,6 +17,15 @@ from heat_convergence.api.controllers.base import (
     may_read_secrets,
     run_in_transaction,
 )
+from heat_convergence.api.controllers.plan.drafts import (
+    DraftPlan,
+    definition_values,
+    preview_goal,
+    source_to_json,
+    values_to_json,
+)
+from heat_convergence.api.controllers.plan.import_plans import ImportPlans
+from heat_convergence.api.controllers.plan.move_plans import MovePlans
 from heat_convergence.api.controllers.plan.tree_state import TreeState, read_tree_state
 from heat_convergence.api.controllers.stack import repair, repair_preview
 from heat_convergence.api.controllers.stack.stack_writes import (
@@ -36,48 +43,23 @@ from heat_convergence.api.requests.stack_body import BodyPurpose, parse_stack_bo
 from heat_convergence.api.services import ApiServices
 from heat_convergence.api.views import plans as view
 from heat_convergence.common import errors
-from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.planning.desired_state import StateSource
 from heat_convergence.convergence.plans.difference import capture_definitions
-from heat_convergence.convergence.plans.duration import TypeHistory
 from heat_convergence.convergence.plans.stored_plan import PlanAction, StoredPlan
 from heat_convergence.convergence.ports.store import Transaction
 from heat_convergence.db.plans.history import read_type_history
 from heat_convergence.resources.driver.request_cloud import current_cloud
 from heat_convergence.stacks import quotas
 from heat_convergence.stacks.goal.kept_resources import UpdateBase
-from heat_convergence.stacks.goal.stack_builder import PreparedStack, StackBuilder
-from heat_convergence.stacks.nested_preview import preview_nested_changes
+from heat_convergence.stacks.goal.stack_builder import StackBuilder
 from heat_convergence.stacks.plans.plan_document import build_document, build_summary
-from heat_convergence.stacks.plans.planned_resource import (
-    PlannedResource,
-    planned_from_changes,
-)
 from heat_convergence.stacks.plans.quota_check import check_quotas
 from heat_convergence.stacks.plans.quota_demand import compute_demand
 from heat_convergence.stacks.plans.repair_plan import with_repairs
 from heat_convergence.stacks.plans.tree_plan import list_tree_resources, plan_deletion
-from heat_convergence.stacks.preview import PreviewContext, preview_changes
-from heat_convergence.stacks.source.template_source import TemplateSource, reject_resource_list
+from heat_convergence.stacks.source.template_source import reject_resource_list
 
 Json = Any
-
-
-@dataclass(frozen=True, slots=True)
-class DraftPlan:
-    """A plan that is not stored yet.
-
-    Attributes:
-        request: what the execution needs of the request.
-        state: what the plan depends on.
-    """
-
-    action: PlanAction
-    stack: Stack
-    resources: Sequence[PlannedResource]
-    history: TypeHistory
-    request: Mapping[str, Json] = field(default_factory=dict)
-    state: Mapping[str, Json] = field(default_factory=dict)
 
 
 class PlanCreationController(Controller):
@@ -87,6 +69,8 @@ class PlanCreationController(Controller):
         super().__init__(services)
         self._enforcer = enforcer
         self._builder = StackBuilder(services)
+        self._imports = ImportPlans(services, enforcer, self._builder)
+        self._moves = MovePlans(services, enforcer, self._builder)
 
     def create(self, request: ApiRequest) -> webob.Response:
         """Make a plan to create a stack."""
@@ -102,13 +86,13 @@ class PlanCreationController(Controller):
             history = read_type_history(conn, stack.project_id)
         forbidden = self._enforcer.type_forbidden_for(request)
         prepared = self._builder.prepare_new(source, stack, forbidden)
-        resources = self._preview(prepared, TreeState(stack))
+        resources = preview_goal(self.services, self._builder, prepared, TreeState(stack))
         values = {
             "tags": list(stack.tags),
             "timeout_mins": stack.timeout_mins,
             "disable_rollback": stack.disable_rollback,
         }
-        stored = {"source": _stored_source(source), "values": values}
+        stored = {"source": source_to_json(source), "values": values}
         state = capture_definitions(definition_values(prepared))
         draft = DraftPlan(PlanAction.CREATE, stack, resources, history, stored, state)
         return self._store(request, draft)
@@ -120,6 +104,10 @@ class PlanCreationController(Controller):
         body = parse_plan_body(request.require_json_object())
         if body.action in (PlanAction.UPDATE, PlanAction.PATCH):
             draft = self._update(request, stack_name, stack_id, body)
+        elif body.action is PlanAction.IMPORT:
+            draft = self._imports.draft(request, stack_name, stack_id, body)
+        elif body.action in (PlanAction.MOVE, PlanAction.RENAME):
+            draft = self._moves.draft(request, stack_name, stack_id, body)
         elif body.action is PlanAction.DELETE:
             draft = self._delete(request, stack_name, stack_id, body)
         else:
@@ -143,13 +131,13 @@ class PlanCreationController(Controller):
         base = UpdateBase(replaced_goal, lambda: tree.rows, state_source)
         timed = with_new_timeout(stack, stack_values_of_update(body, purpose))
         prepared = self._builder.prepare_update(source, timed, forbidden, base)
-        resources = self._preview(prepared, tree)
+        resources = preview_goal(self.services, self._builder, prepared, tree)
         if state_source is StateSource.OBSERVED:
             found = repair_preview.preview_all(self.services.registry, tree.observed)
             resources = list(with_repairs(resources, found))
         stored = {
-            "source": _stored_source(source),
-            "values": _json_values(stack_values_of_update(body, purpose)),
+            "source": source_to_json(source),
+            "values": values_to_json(stack_values_of_update(body, purpose)),
             "state_source": state_source.value,
         }
         state = {**tree.capture(), **capture_definitions(definition_values(prepared))}
@@ -180,15 +168,6 @@ class PlanCreationController(Controller):
         resources = list(with_repairs(existing, effects))
         stored = {"names": sorted(found.names)}
         return DraftPlan(body.action, stack, resources, history, stored, tree.capture())
-
-    def _preview(self, prepared: PreparedStack, tree: TreeState) -> list[PlannedResource]:
-        services, stack = self.services, tree.stack
-        context = PreviewContext(
-            stack, tree.rows, self._builder.goal_builder, services.clock(), services.ids
-        )
-        changes = preview_changes(context, prepared.evaluated, prepared.desired_resources)
-        nested = preview_nested_changes(context, prepared, changes, tree.tree)
-        return list(planned_from_changes(stack, changes, nested, tree.observed_by_place))
 
     def _store(self, request: ApiRequest, draft: DraftPlan) -> webob.Response:
         """Store the plan, and return it."""
@@ -235,22 +214,4 @@ class PlanCreationController(Controller):
 _PURPOSES = {PlanAction.UPDATE: BodyPurpose.UPDATE, PlanAction.PATCH: BodyPurpose.PATCH}
 
 
-def definition_values(prepared: PreparedStack) -> dict[str, Json]:
-    """Return what a plan depends on of each definition, by name."""
-    return {
-        name: [each.definition_hash, each.implementation, sorted(each.hooks_and_restrictions)]
-        for name, each in prepared.desired_resources.items()
-    }
-
-
-def _stored_source(source: TemplateSource) -> dict[str, Json]:
-    return {
-        "text": source.text,
-        "environment": source.environment.to_stored(),
-        "files": dict(source.files),
-    }
-
-
-def _json_values(values: Mapping[str, Any]) -> dict[str, Json]:
-    """Return columns of the stack as JSON has them."""
-    return {key: list(each) if isinstance(each, tuple) else each for key, each in values.items()}
+_PURPOSES = {PlanAction.UPDATE: BodyPurpose.UPDATE, PlanAction.PATCH: BodyPurpose.PATCH}

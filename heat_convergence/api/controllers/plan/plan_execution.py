@@ -7,11 +7,8 @@ the lock of the stack, so that a plan is executed once at most.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
-from datetime import datetime
-from functools import partial
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import webob
@@ -21,7 +18,16 @@ from heat_convergence.api.controllers.base import (
     get_undeleted_stack,
     run_in_transaction,
 )
-from heat_convergence.api.controllers.plan.plan_creation import definition_values
+from heat_convergence.api.controllers.plan.drafts import source_from_json, values_from_json
+from heat_convergence.api.controllers.plan.execution_guard import (
+    PreparedAction,
+    guarded,
+    require_ready,
+    require_same_definitions,
+    start_once,
+)
+from heat_convergence.api.controllers.plan.import_plans import ImportPlans
+from heat_convergence.api.controllers.plan.move_plans import MovePlans
 from heat_convergence.api.controllers.plan.plans import load_plan
 from heat_convergence.api.controllers.plan.tree_state import read_tree_state
 from heat_convergence.api.controllers.stack.repair import (
@@ -52,37 +58,24 @@ from heat_convergence.convergence.lifecycle.plan_storage import StartedTraversal
 from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.planning.desired_state import StateSource
-from heat_convergence.convergence.plans.difference import (
-    capture_definitions,
-    capture_state,
-    list_differences,
-    list_own_differences,
-)
-from heat_convergence.convergence.plans.stored_plan import PlanAction, PlanStatus, StoredPlan
-from heat_convergence.convergence.ports.store import Transaction
+from heat_convergence.convergence.plans.difference import list_differences
+from heat_convergence.convergence.plans.stored_plan import PlanAction, StoredPlan
 from heat_convergence.stacks import quotas
 from heat_convergence.stacks.goal.kept_resources import UpdateBase
-from heat_convergence.stacks.goal.stack_builder import PreparedStack, StackBuilder
-from heat_convergence.stacks.source.template_source import TemplateSource
+from heat_convergence.stacks.goal.stack_builder import StackBuilder
 
 Json = Any
-Start = Callable[[Transaction], StartedTraversal]
 RULES: Mapping[PlanAction, str] = {
     PlanAction.CREATE: "stacks:create",
     PlanAction.UPDATE: "stacks:update",
     PlanAction.PATCH: "stacks:update_patch",
     PlanAction.DELETE: "stacks:delete",
     PlanAction.REPAIR: "actions:repair",
+    PlanAction.IMPORT: "stacks:update",
+    PlanAction.MOVE: "stacks:update",
+    PlanAction.RENAME: "stacks:update",
 }
 """The policy rules of the actions, which a caller must pass to execute plans of them."""
-
-
-@dataclass(frozen=True, slots=True)
-class PreparedAction:
-    """An action that is ready to start, and the context that it starts in."""
-
-    start: Start
-    delegation: AbstractContextManager[None]
 
 
 class PlanExecutionController(Controller):
@@ -92,12 +85,16 @@ class PlanExecutionController(Controller):
         super().__init__(services)
         self._enforcer = enforcer
         self._builder = StackBuilder(services)
+        moves = MovePlans(services, enforcer, self._builder)
         self._preparations = {
             PlanAction.CREATE: self._prepare_create,
             PlanAction.UPDATE: self._prepare_update,
             PlanAction.PATCH: self._prepare_update,
             PlanAction.DELETE: self._prepare_delete,
             PlanAction.REPAIR: self._prepare_repair,
+            PlanAction.IMPORT: ImportPlans(services, enforcer, self._builder).prepare,
+            PlanAction.MOVE: moves.prepare,
+            PlanAction.RENAME: moves.prepare,
         }
 
     def execute(
@@ -108,11 +105,11 @@ class PlanExecutionController(Controller):
             plan = load_plan(conn, request, plan_id, stack_name, stack_id)
         self._enforcer.enforce(request, RULES[plan.action])
         now = self.services.clock()
-        _require_ready(plan, now)
+        require_ready(plan, now)
         prepared = self._preparations[plan.action](request, plan)
         with prepared.delegation:
             started = run_in_transaction(
-                self.services, lambda tx: _start_once(tx, plan, now, prepared.start)
+                self.services, lambda tx: start_once(tx, plan, now, prepared)
             )
         send_messages(self.services.bus, started.outgoing_messages, self.services.settings)
         executed = replace(plan, executed_at=now)
@@ -125,8 +122,9 @@ class PlanExecutionController(Controller):
         with self.database.read() as conn:
             quotas.check_new_stack(conn, stack, self.options, unlimited=unlimited)
         forbidden = self._enforcer.type_forbidden_for(request)
-        prepared = self._builder.prepare_new(self._source(plan), stack, forbidden)
-        _require_same_definitions(plan, prepared)
+        source = source_from_json(self._builder, plan.request["source"])
+        prepared = self._builder.prepare_new(source, stack, forbidden)
+        require_same_definitions(plan, prepared)
         return PreparedAction(
             lambda tx: store_new_stack(tx, self.services, request, stack, prepared),
             delegation_for_new_stack(self.services, request, stack),
@@ -138,14 +136,14 @@ class PlanExecutionController(Controller):
             replaced_goal = self._builder.load_goal_without_files(conn, stack)
         quotas.check_updatable(stack)
         state_source = StateSource(plan.request["state_source"])
-        values = _stack_values(plan.request["values"])
+        values = values_from_json(plan.request["values"])
         prepared = self._builder.prepare_update(
-            self._source(plan),
+            source_from_json(self._builder, plan.request["source"]),
             replace(with_new_timeout(stack, values), goal_id=self.services.ids()),
             self._enforcer.type_forbidden_for(request),
             UpdateBase(replaced_goal, lambda: list_rows(self.services, stack), state_source),
         )
-        _require_same_definitions(plan, prepared)
+        require_same_definitions(plan, prepared)
         renew_delegation(self.services, request, stack)
         update = StackUpdate(
             stack.id,
@@ -153,10 +151,7 @@ class PlanExecutionController(Controller):
             values,
             state_source,
         )
-        return PreparedAction(
-            self._guarded(plan, lambda tx: start_update(tx, self.services, update)),
-            nullcontext(),
-        )
+        return PreparedAction(guarded(plan, lambda tx: start_update(tx, self.services, update)))
 
     def _prepare_delete(self, request: ApiRequest, plan: StoredPlan) -> PreparedAction:
         with self.database.read() as conn:
@@ -164,13 +159,12 @@ class PlanExecutionController(Controller):
         renew_delegation_if_possible(self.services, request, stack)
         skip = tuple(plan.request["skip"])
         return PreparedAction(
-            self._guarded(
+            guarded(
                 plan,
                 lambda tx: stack_actions.delete_stack(
                     tx, stack.id, skip, self.traversal_context()
                 ),
-            ),
-            nullcontext(),
+            )
         )
 
     def _prepare_repair(self, request: ApiRequest, plan: StoredPlan) -> PreparedAction:
@@ -182,16 +176,13 @@ class PlanExecutionController(Controller):
         renew_delegation(self.services, request, stack)
         repair = StackRepair(stack, goal, names)
         if not names:  # nothing has drifted: the plan is executed by doing nothing
-            return PreparedAction(
-                self._guarded(plan, lambda _tx: StartedTraversal(stack)), nullcontext()
-            )
+            return PreparedAction(guarded(plan, lambda _tx: StartedTraversal(stack)))
         prepared = prepare_repair(request, self.services, self._builder, self._enforcer, repair)
         return PreparedAction(
-            self._guarded(
+            guarded(
                 plan,
                 lambda tx: start_prepared_repair(tx, repair, prepared, self.traversal_context()),
-            ),
-            nullcontext(),
+            )
         )
 
     def _unchanged_stack(self, conn: Any, request: ApiRequest, plan: StoredPlan) -> Stack:
@@ -207,16 +198,6 @@ class PlanExecutionController(Controller):
             raise errors.PlanOutdated(found)
         return stack
 
-    @staticmethod
-    def _guarded(plan: StoredPlan, start: Start) -> Start:
-        return partial(_start_unchanged, plan=plan, start=start)
-
-    def _source(self, plan: StoredPlan) -> TemplateSource:
-        stored = plan.request["source"]
-        return self._builder.sources.from_stored_parts(
-            stored["text"], stored["environment"], stored["files"]
-        )
-
     def _new_stack(self, request: ApiRequest, plan: StoredPlan) -> Stack:
         return Stack(
             id=plan.stack_id,
@@ -229,55 +210,5 @@ class PlanExecutionController(Controller):
             goal_id=self.services.ids(),
             created_at=self.services.clock(),
             username=request.caller.user_name,
-            **_stack_values(plan.request["values"]),
+            **values_from_json(plan.request["values"]),
         )
-
-
-def _start_once(
-    tx: Transaction, plan: StoredPlan, now: datetime, start: Start
-) -> StartedTraversal:
-    """Mark the plan executed and start the action; if either fails, nothing is done."""
-    tx.stacks.lock(plan.stack_id)  # before the plan; of two executions one waits here
-    if not tx.plans.mark_executed(plan.id, now):
-        raise errors.PlanNotReady(f"Plan {plan.id} has been executed, deleted or has expired.")
-    return start(tx)
-
-
-def _start_unchanged(tx: Transaction, *, plan: StoredPlan, start: Start) -> StartedTraversal:
-    """Start the action if no other has changed the stack since the plan was compared.
-
-    Raises:
-        PlanOutdated: another action has begun meanwhile.
-    """
-    stack = tx.stacks.lock(plan.stack_id)
-    if stack is None or stack.deleted_at is not None:
-        raise errors.EntityNotFound("Stack", plan.stack_name)
-    rows = tx.resources.lock_by_stack(stack.id)
-    current = capture_state([stack, *_descendants(tx, stack)], rows, ())
-    found = list_own_differences(plan.state, current)
-    if found:
-        raise errors.PlanOutdated(found)
-    return start(tx)
-
-
-def _descendants(tx: Transaction, stack: Stack) -> list[Stack]:
-    """Return the nested stacks of a root; those of a nested stack were compared before."""
-    return tx.tree.list_descendants(stack.id) if stack.owner_id is None else []
-
-
-def _require_ready(plan: StoredPlan, now: datetime) -> None:
-    status = plan.status(now)
-    if status is not PlanStatus.READY:
-        raise errors.PlanNotReady(f"Plan {plan.id} is {status} and cannot be executed.")
-
-
-def _require_same_definitions(plan: StoredPlan, prepared: PreparedStack) -> None:
-    """Raise ``PlanOutdated`` if what the template refers to has changed."""
-    found = list_differences(plan.state, capture_definitions(definition_values(prepared)))
-    if found:
-        raise errors.PlanOutdated(found)
-
-
-def _stack_values(values: Mapping[str, Json]) -> dict[str, Any]:
-    """Return columns of the stack from their JSON."""
-    return {key: tuple(each) if key == "tags" else each for key, each in values.items()}

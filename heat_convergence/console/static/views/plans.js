@@ -7,7 +7,9 @@ import { duration, time, valueText } from "../lib/format.js";
 import { notice } from "../lib/notice.js";
 import { address, go } from "../lib/router.js";
 
-const SIGNS = { add: "+", update: "~", replace: "±", delete: "−", unchanged: "=" };
+const SIGNS = {
+  add: "+", update: "~", replace: "±", delete: "−", unchanged: "=", import: "<", move: ">", rename: "≈",
+};
 
 /** Return the list of plans. */
 export function showPlans() {

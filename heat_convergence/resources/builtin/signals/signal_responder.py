@@ -27,6 +27,7 @@ Json = Any
 PROJECT_ID, PASSWORD, EC2_ACCESS_KEY, EC2_SECRET_KEY, SIGNED_URL = (
     "project_id password access secret url".split()
 )
+SIGNAL_URL_OBSTACLE = "the URL and the user of its signals name the stack and the resource"
 _EC2_KEYS = (EC2_ACCESS_KEY, EC2_SECRET_KEY)
 
 
@@ -135,6 +136,10 @@ class SignalResponder(ResourceType):
     def resume_create(self, context: ResourceContext) -> VerbResult:
         """Create again, because the password was lost with the response."""
         return self.create(context)
+
+    def handover_obstacle(self, context: ResourceContext) -> str:
+        """Return that senders of signals know the names, unless nobody signals it."""
+        return SIGNAL_URL_OBSTACLE if self.needs_user(context) else ""
 
     def suspend(self, context: ResourceContext) -> VerbResult:
         """Disable the user."""

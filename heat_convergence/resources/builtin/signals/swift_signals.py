@@ -97,6 +97,10 @@ class SwiftSignalHandle(ResourceType):
             return VerbResult(ObservedState.ABSENT)
         return VerbResult(ObservedState.READY, context.physical_id)
 
+    def handover_obstacle(self, context: ResourceContext) -> str:
+        """Return that its objects are in a container of the stack."""
+        return "its signals are stored in a container of the stack"
+
     def check_available(self) -> None:
         """Check that the requesting user's catalog has the object storage."""
         check_service(SERVICE, "swift", self.name)

@@ -44,6 +44,7 @@ OS_COLLECT_CONFIG = "os-collect-config"
 SECRET_DATA_KEYS = frozenset(
     {PASSWORD, EC2_ACCESS_KEY, EC2_SECRET_KEY, SIGNED_URL, PUBLISHED_METADATA}
 )
+_NAMES_KNOWN = "its software agent polls under the names of the stack and the resource"
 _EC2 = ("ec2",)
 _COLLECTORS = {  # of os-collect-config, by the transport
     POLL_SERVER_CFN: "cfn",
@@ -57,6 +58,11 @@ _AGENT = "agent"  # the key of the agent's endpoints in the resource data
 def has_software_agent(properties: Mapping[str, Json]) -> bool:
     """Return whether a server with these properties has an agent."""
     return bool(properties.get(USER_DATA_FORMAT) == SOFTWARE_CONFIG)
+
+
+def handover_obstacle(context: ResourceContext) -> str:
+    """Return why a server cannot get another name or stack; empty for one without an agent."""
+    return _NAMES_KNOWN if has_software_agent(context.properties) else ""
 
 
 def may_have_software_agent(properties: Mapping[str, Json]) -> bool:

@@ -308,6 +308,10 @@ class Server(UpdatableServer):
         """Return the metadata with the agent's configuration."""
         return server_agents.with_agent_metadata(context, metadata)
 
+    def handover_obstacle(self, context: ResourceContext) -> str:
+        """Return that a software agent knows the names; empty for a server without one."""
+        return server_agents.handover_obstacle(context)
+
     def shows_deployments(self, context: ResourceContext) -> bool:
         """Return whether the server has a software agent."""
         return server_agents.has_software_agent(context.properties)

@@ -1,0 +1,1 @@
+"""The hand-over of resources between stacks, and of existing objects to a stack."""
