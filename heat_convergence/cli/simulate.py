@@ -165,7 +165,9 @@ def _parser() -> argparse.ArgumentParser:
         default="flat",
         help="contents of stacks: trees have nested stacks and breakpoints;"
         " below: users also send requests about nested stacks; quarantine: deletions fail and"
-        " quarantine; levels: resources reach their readiness levels one after the other;"
+        " quarantine; levels: resources reach their readiness levels one after the other,"
+        " and may lose their health;"
+        " handover: users import, move and rename resources;"
         " drift: others change complete stacks, which are watched and repaired"
         " (--steps has no effect)",
     )

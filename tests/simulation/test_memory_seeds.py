@@ -5,13 +5,17 @@ from __future__ import annotations
 import pytest
 
 from heat_convergence.testing.simulation.fault_injector import FAULTS_BY_POINT_TYPE
-from heat_convergence.testing.simulation.workload.user_requests import OPERATIONS
+from heat_convergence.testing.simulation.workload.user_requests import (
+    HANDOVER_OPERATIONS,
+    OPERATIONS,
+    QUARANTINE_OPERATIONS,
+)
 from tests.simulation.seed_batches import assert_no_violation, batch_starts, sum_batches
 
 BATCH_STARTS = batch_starts(1, 400)
 
-# Trees clear hooks; the family of the quarantine has the other two.
-_OTHER_FAMILIES = frozenset({"clear_hook", "retry_quarantined", "dismiss_quarantined"})
+# Trees clear hooks; the families of the quarantine and of hand-overs have the others.
+_OTHER_FAMILIES = frozenset({"clear_hook", *QUARANTINE_OPERATIONS, *HANDOVER_OPERATIONS})
 # Consequences of faults.
 CONSEQUENCES = {
     "message overtaken",

@@ -19,6 +19,7 @@ from heat_convergence.engine.nested_jobs import NESTED_STACK_NEVER_CREATED
 from heat_convergence.stacks.contained_bus import ContainedBus
 from heat_convergence.stacks.nested_observation import SUPERSEDED_REASON
 from heat_convergence.testing.simulation.fault_injector import FaultInjector
+from heat_convergence.testing.simulation.handover.handover_users import HandoverUsers
 from heat_convergence.testing.simulation.processes import (
     ServiceProcess,
     SimulatedApi,
@@ -36,6 +37,7 @@ from heat_convergence.testing.simulation.workload.simulated_users import (
 )
 from heat_convergence.testing.simulation.workload.user_requests import (
     CREATING_OPERATIONS,
+    HANDOVER_OPERATIONS,
     UserRequest,
     expected_errors,
 )
@@ -58,6 +60,7 @@ class SimulatedEnvironment(SimulationContext):
     def __init__(self, config: EnvironmentConfig, faults: FaultInjector, store: Store) -> None:
         reject_evaluation_under_locks()
         super().__init__(config, faults, store)
+        self.handover_users = HandoverUsers(self.users.project_id, self.cloud)
         self.refused_requests: list[str] = []
         self.step_count = 0
         self.processes: list[ServiceProcess] = [
@@ -130,7 +133,12 @@ class SimulatedEnvironment(SimulationContext):
             self.current_task.abandoned_stack_id = stack_id
         if request.operation == "adopt":
             self._prepare_adoption(request.stack, stack_id)
-        error_name = self.users.perform(request, stack_id, services)
+        if request.operation in HANDOVER_OPERATIONS:
+            targets = (request.target,) if request.target else ()
+            stack_ids = [stack_id, *map(self.find_stack_id, targets)]
+            error_name = self.handover_users.perform(request, stack_ids, services)
+        else:
+            error_name = self.users.perform(request, stack_id, services)
         if error_name is not None:
             self.log_event(f"refused: {error_name}")
             self.refused_requests.append(error_name)

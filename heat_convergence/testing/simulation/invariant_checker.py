@@ -28,6 +28,7 @@ from heat_convergence.convergence.planning.desired_state import NESTED_STACK_KEY
 from heat_convergence.convergence.ports.store import Store
 from heat_convergence.resources.protocol.verb_values import ResourceContext
 from heat_convergence.testing.simulation.cloud import SimulatedCloud
+from heat_convergence.testing.simulation.handover.handover_rule import HandoverRule
 from heat_convergence.testing.simulation.resource_types import SIGNAL_COUNT, SimulatedType
 from heat_convergence.testing.simulation.store_reader import reader_for
 from heat_convergence.testing.simulation.workload import nested_templates, template_notation
@@ -73,10 +74,11 @@ class InvariantChecker:
         users: SimulatedUsers,
         expect_failure: Callable[[str, str], None],
     ) -> None:
+        self.handover_rule = HandoverRule(cloud, occurrences)
         self.abandoned_stack_ids: set[str] = set()
         self.promoted_from: dict[str, str] = {}  # id of a root → id of its former tree
         self.first_failures: dict[str, str] = {}  # id of a tree → reason of its first failure
-        self.call_checks: list[TransitionCheck] = []  # further rules about calls
+        self.call_checks: list[TransitionCheck] = [self.handover_rule.check_call]
         self.commit_checks: list[TransitionCheck] = []  # further rules
         self._users = users
         self._expect_failure = expect_failure
@@ -95,6 +97,7 @@ class InvariantChecker:
         changed = self._reader.changed_stacks()
         for row_id in self._users.dismissed_ids:
             self._cloud.release_object(row_id)
+        self.violations.extend(self.handover_rule.check_commit(changed, self.stack_states))
         for _stack_id, after in changed:
             self._note_adopted(after)
         for stack_id, after in changed:
@@ -170,8 +173,10 @@ class InvariantChecker:
         """Release the objects of deleted resources that retain theirs."""
         for row in before.resources:
             current = after.by_id.get(row.id)
-            deleted = current is None or (
-                current.state.action is Action.DELETE and current.job.verb is None
+            deleted = (
+                self.handover_rule.stack_of(row.id) == row.stack_id
+                if current is None
+                else current.state.action is Action.DELETE and current.job.verb is None
             )
             if deleted and row.desired.definition.get("deletion_policy") == "Retain":
                 self._cloud.release_object(row.id)

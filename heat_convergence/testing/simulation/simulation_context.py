@@ -100,6 +100,7 @@ class SimulationContext:
             self.users,
             self.expect_failure,
         )
+        self.invariant_checker.handover_rule.on_move.append(self.copy_expected_failures)
         self.invariant_checker.call_checks.append(
             LevelRule(self.invariant_checker.template_of, self.occurrences).check_call
         )
@@ -138,6 +139,11 @@ class SimulationContext:
     def expect_failure(self, stack_id: str, reason: str) -> None:
         """Note a reason for which the stack may fail."""
         self.expected_failures.setdefault(stack_id, []).append(reason)
+
+    def copy_expected_failures(self, source_id: str, target_id: str) -> None:
+        """Expect of one stack what is expected of another."""
+        for reason in self.expected_failures.get(source_id, ()):
+            self.expect_failure(target_id, reason)
 
     def record_failed_call(self, view: ResourceContext, error: errors.Error) -> None:
         """Note a call that failed permanently, or as often as retries are allowed."""

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from heat_convergence.testing.simulation.drift.drift_runs import run_drift_seed
+from heat_convergence.testing.simulation.scenarios.handover_scenarios import handover_scenario
 from heat_convergence.testing.simulation.scenarios.level_scenarios import level_scenario
 from heat_convergence.testing.simulation.scenarios.scenario_generator import (
     flat_scenario,
@@ -38,6 +39,7 @@ SCENARIO_GENERATORS = {
     "below": nested_request_scenario,
     "quarantine": quarantine_scenario,
     "levels": level_scenario,
+    "handover": handover_scenario,
 }
 DRIFT = "drift"
 FAMILIES = (*sorted(SCENARIO_GENERATORS), DRIFT)

@@ -68,13 +68,13 @@ DEGRADE = "degrade"  # an object loses its health for a while, by itself
 
 @dataclass(frozen=True, slots=True)
 class ExternalChange:
-    """A change or deletion of an object by a third party.
+    """A change or deletion of an object by a third party, or an object made by hand.
 
-    ``selector``, from 0 to 1, chooses one of the existing objects.
+    ``selector``, from 0 to 1, chooses one of the existing objects, or the properties.
     """
 
     at_s: float
-    operation: str  # "delete" or "change"
+    operation: str  # "delete", "change", ``DEGRADE`` or ``MAKE``
     selector: float
 
 

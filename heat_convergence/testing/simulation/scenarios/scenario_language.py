@@ -136,6 +136,10 @@ def _with_option(request: UserRequest, option: str, line: int) -> UserRequest:
         return dataclasses.replace(request, converge=True)
     if key == "timeout_mins":
         return dataclasses.replace(request, timeout_mins=int(value))
+    if key == "to":
+        return dataclasses.replace(request, target=value)
+    if key == "as":
+        return dataclasses.replace(request, new_name=value)
     if key == "exclude":
         return dataclasses.replace(request, exclude=tuple(value.split(",")))
     raise ScenarioSyntaxError(f"line {line}: no such option: {option}")

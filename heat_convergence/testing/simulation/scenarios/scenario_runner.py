@@ -26,6 +26,7 @@ from heat_convergence.testing.memory.store import MemoryStore
 from heat_convergence.testing.simulation.cloud import CloudObject
 from heat_convergence.testing.simulation.environment import InvariantBroken, SimulatedEnvironment
 from heat_convergence.testing.simulation.fault_injector import FaultInjector, PlannedFault
+from heat_convergence.testing.simulation.handover.object_imports import MAKE, make_object
 from heat_convergence.testing.simulation.scenarios.scenario_generator import (
     DEGRADE,
     ExternalChange,
@@ -159,7 +160,11 @@ def _schedule(environment: SimulatedEnvironment, scenario: Scenario) -> None:
 
 
 def apply_external_change(environment: SimulatedEnvironment, change: ExternalChange) -> None:
-    """Change or delete one of the cloud's objects that belong to a stack."""
+    """Change or delete one of the cloud's objects that belong to a stack, or make an object."""
+    if change.operation == MAKE:
+        made = make_object(environment.cloud, change.selector)
+        environment.log_event(f"external make: {made.id} {made.name}")
+        return
     owned = [each for each in environment.cloud.active_objects() if each.stack_id]
     if owned:
         chosen = owned[int(change.selector * len(owned)) % len(owned)]

@@ -17,6 +17,7 @@ from heat_convergence.testing.simulation.fault_injector import (
     FaultInjector,
     PlannedFault,
 )
+from heat_convergence.testing.simulation.handover.object_imports import MAKE
 from heat_convergence.testing.simulation.scenarios import scenario_runner
 from heat_convergence.testing.simulation.scenarios.renderer import (
     render_events,
@@ -261,6 +262,12 @@ class ScenarioInterpreter:
         """Change or delete one of the cloud's objects, as a failing run reports it."""
         scenario_runner.apply_external_change(
             self.environment, ExternalChange(0.0, operation, float(selector))
+        )
+
+    def do_make_by_hand(self, selector: str = "0") -> None:
+        """Make an object that no stack owns; a number from 0 to 1 chooses its properties."""
+        scenario_runner.apply_external_change(
+            self.environment, ExternalChange(0.0, MAKE, float(selector))
         )
 
     def do_delete_externally(self, name: str) -> None:

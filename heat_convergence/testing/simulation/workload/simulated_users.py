@@ -22,14 +22,12 @@ from heat_convergence.convergence.lifecycle.dispatch import (
     send_messages,
 )
 from heat_convergence.convergence.model.action import Action, Status
-from heat_convergence.convergence.model.goal import Goal
 from heat_convergence.convergence.model.job import DesiredState, JobState, Verb
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.planning.desired_state import StateSource
 from heat_convergence.convergence.ports.bus import Bus
 from heat_convergence.convergence.ports.store import Store, Transaction
-from heat_convergence.resources.nested.template_cache import content_hash
 from heat_convergence.resources.registry import ResourceTypeRegistry
 from heat_convergence.stacks import signal_delivery
 from heat_convergence.stacks.adoption import adopted_resources
@@ -38,6 +36,7 @@ from heat_convergence.stacks.group_scaling import GroupScaler
 from heat_convergence.stacks.services import StackServices
 from heat_convergence.testing.simulation.workload import nested_templates, template_notation
 from heat_convergence.testing.simulation.workload.abandoned_stack import AbandonedStack
+from heat_convergence.testing.simulation.workload.goals import store_goal
 from heat_convergence.testing.simulation.workload.quarantine_requests import change_quarantine
 from heat_convergence.testing.simulation.workload.user_requests import (
     QUARANTINE_OPERATIONS,
@@ -161,7 +160,7 @@ class _RequestHandler:
         if self.request.operation == "update":
             template = template_notation.parse_template(self.request.template)
             values = {
-                "goal": self._goal(tx, template),
+                "goal": store_goal(tx, self.stack_id, template, self.context),
                 "desired_resources": nested_templates.desired_resources(template),
                 "state_source": StateSource.OBSERVED
                 if self.request.converge
@@ -204,7 +203,7 @@ class _RequestHandler:
     ) -> _Done:
         template = template_notation.parse_template(text)
         desired = nested_templates.desired_resources(template)
-        goal = self._goal(tx, template)
+        goal = store_goal(tx, self.stack_id, template, self.context)
         stack = Stack(
             id=self.stack_id,
             name=self.request.stack,
@@ -271,7 +270,7 @@ class _RequestHandler:
             traversal.TraversalRequest(
                 stack_id=self.stack_id,
                 action=Action.RESTORE,
-                goal=self._goal(tx, template),
+                goal=store_goal(tx, self.stack_id, template, self.context),
                 desired_resources=nested_templates.desired_resources(template),
             ),
             self.context,
@@ -376,24 +375,3 @@ class _RequestHandler:
     @staticmethod
     def _forget(memory: dict[str, Any], key: str) -> None:
         memory.pop(key, None)
-
-    def _goal(self, tx: Transaction, template: template_notation.TemplateSpec) -> Goal:
-        key, texts = (
-            template_notation.template_hash(template),
-            nested_templates.nested_files(template),
-        )
-        hashes = {name: content_hash(text) for name, text in texts.items()}
-        stored = {hashes[name]: text for name, text in texts.items()}
-        tx.contents.put({key: template_notation.format_template(template), **stored})
-        return Goal(
-            id=self.context.ids(),
-            stack_id=self.stack_id,
-            version=1,
-            template_hash=key,
-            environment=nested_templates.template_environment(template),
-            files=hashes,
-            parameters={},
-            outputs={},
-            description="",
-            created_at=self.context.now,
-        )
