@@ -146,6 +146,11 @@ class Engine:
         """Return the job with what its call needs, before any call of the message starts."""
         return self._nested_executor.with_stack_source(job).with_call_groups()
 
+    @property
+    def holds_leases(self) -> bool:
+        """Return whether there may be leases to renew."""
+        return self._leases.has_claims
+
     def renew_leases(self) -> None:
         """Renew the leases of calls that take long."""
         now = self._clock()

@@ -50,6 +50,11 @@ class LeaseTracker:
         with self._guard:
             self._until[token] = until
 
+    @property
+    def has_claims(self) -> bool:
+        """Return whether resources are claimed, under valid leases or expired ones."""
+        return bool(self._until)
+
     def is_valid(self, token: str, now: datetime) -> bool:
         """Return whether the lease of a token has not expired."""
         return token in self.valid_tokens(now)

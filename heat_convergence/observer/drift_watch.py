@@ -133,7 +133,8 @@ class DriftWatch:
         if now >= self._next_read_at:
             self._next_read_at = now + timedelta(seconds=interval_s)
             self._boundary.search(partial(self._start_due_reads, now))
-        self._boundary.search(self._record_results)
+        if self._done:
+            self._boundary.search(self._record_results)
         if now >= self._next_repair_at:
             self._next_repair_at = now + timedelta(seconds=interval_s)
             self._boundary.search(partial(self._repairs.end_due, now))

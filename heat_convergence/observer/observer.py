@@ -139,8 +139,10 @@ class Observer:
         """Do what is due; return the seconds until something may be due again."""
         now = self._clock()
         try:
-            self._boundary.search(partial(self._poll_due, now))
-            self._boundary.search(self._start_polls)
+            if self._is_poll_due(now):
+                self._boundary.search(partial(self._poll_due, now))
+            if self._waiting:
+                self._boundary.search(self._start_polls)
             self.process_results()
             if now >= self._next_sweep_at:
                 self._sweep.run(now)
@@ -162,7 +164,8 @@ class Observer:
         if self._results:
             self._boundary.search(self._process_results)
         for cleanup in (self._snapshot_cleanup, self._quarantine):
-            self._boundary.search(partial(cleanup.record_results, self._clock()))
+            if cleanup.has_results:
+                self._boundary.search(partial(cleanup.record_results, self._clock()))
 
     def expect_lost_messages(self) -> None:
         """Make the next ticks poll what is due until messages of now would be repeated.
@@ -171,10 +174,13 @@ class Observer:
         """
         self._poll_ahead_until = self._clock() + timedelta(seconds=self._settings.repost_after_s)
 
+    def _is_poll_due(self, now: datetime) -> bool:
+        if self._poll_ahead_until is not None:
+            return True
+        return self._next_poll_at is not None and now >= self._next_poll_at
+
     def _poll_due(self, now: datetime) -> None:
         ahead, self._poll_ahead_until = self._poll_ahead_until, None
-        if ahead is None and (self._next_poll_at is None or now < self._next_poll_at):
-            return
         until = now + timedelta(seconds=self._settings.lease_s)
         limit = self._settings.sweep_limit
         rows = self._store.sweeps.take_due_observations(ahead or now, until, limit)

@@ -123,6 +123,11 @@ class QuarantineRetries:
         self._postpone(waiting, now)
         self.record_results(now)
 
+    @property
+    def has_results(self) -> bool:
+        """Return whether deletions have ended that were not recorded."""
+        return bool(self._ended)
+
     def record_results(self, now: datetime) -> None:
         """Record the deletions that have ended."""
         while self._ended:

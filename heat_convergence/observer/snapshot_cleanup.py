@@ -90,6 +90,11 @@ class SnapshotCleanup:
             self.boundary.run(saved.stack_id, partial(self._start, saved, now))
         self.record_results(now)
 
+    @property
+    def has_results(self) -> bool:
+        """Return whether parts were deleted that were not recorded."""
+        return bool(self._parts)
+
     def record_results(self, now: datetime) -> None:
         """Record what has been deleted since."""
         found: dict[str, list[_Part]] = {}

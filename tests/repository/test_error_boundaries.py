@@ -20,7 +20,6 @@ ALLOWED = {
     "cli/startup/waiting.py": ["Exception"],
     # these clean up and raise again
     "sandbox/expression_sandbox.py": ["BaseException"],
-    "testing/memory/transaction.py": ["BaseException"],
     # the simulator reports what the code under test raises
     "testing/simulation/scenarios/scenario_runner.py": ["Exception"],
     "testing/simulation/tasks.py": ["BaseException"],

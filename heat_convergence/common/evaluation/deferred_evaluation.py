@@ -9,8 +9,8 @@ what is evaluated.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable, Mapping
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
@@ -81,15 +81,23 @@ class EvaluationResults:
 _RESULTS: ContextVar[EvaluationResults | None] = ContextVar("evaluation_results", default=None)
 
 
-@contextmanager
-def deferring_evaluations() -> Iterator[EvaluationResults]:
+class _DeferringEvaluations(AbstractContextManager[EvaluationResults]):
+    """A block with results of its own; a class, since a generator costs several times as much."""
+
+    __slots__ = ("_token",)
+
+    def __enter__(self) -> EvaluationResults:
+        results = EvaluationResults()
+        self._token = _RESULTS.set(results)
+        return results
+
+    def __exit__(self, *_error: object) -> None:
+        _RESULTS.reset(self._token)
+
+
+def deferring_evaluations() -> AbstractContextManager[EvaluationResults]:
     """Have ``evaluate_outside`` find or require results in the block."""
-    results = EvaluationResults()
-    token = _RESULTS.set(results)
-    try:
-        yield results
-    finally:
-        _RESULTS.reset(token)
+    return _DeferringEvaluations()
 
 
 def evaluate_all_outside(

@@ -77,6 +77,11 @@ class HintBuffer:
             self._types.add(key)
         return is_whole
 
+    @property
+    def is_empty(self) -> bool:
+        """Return whether no hints wait; those that come meanwhile request a tick."""
+        return not self._ids and not self._types
+
     def take(self, now: datetime) -> ChangeHints:
         """Return the hints whose time has come, and forget them."""
         with self._lock:

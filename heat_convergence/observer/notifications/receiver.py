@@ -110,6 +110,8 @@ class NotificationReceiver:
         Returns:
             The seconds until the next hints can be used; None if there are none.
         """
+        if self._buffer.is_empty:
+            return None
         now = self._services.clock()
         hints = self._buffer.take(now)
         if hints:

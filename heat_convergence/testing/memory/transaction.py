@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 
 from heat_convergence.common.evaluation.evaluation_guard import (
     holding_locks,
@@ -60,31 +59,50 @@ class MemorySession:
         self._guard = threading.Lock()
         self._inside: int | None = None
 
-    @contextmanager
-    def transaction(self) -> Iterator[MemoryTransaction]:
+    def transaction(self) -> AbstractContextManager[MemoryTransaction]:
         """Open a transaction; on an exception the tables become what they were before."""
-        if self._inside == threading.get_ident():
-            raise RuntimeError("a transaction must not be opened inside another")
-        with self._guard:
-            self._inside = threading.get_ident()
-            self.tables.keep_changes()
-            try:
-                with holding_locks():
-                    yield self._transaction
-            except BaseException:
-                self.tables.undo_changes()
-                raise
-            finally:
-                self._inside = None
+        return _Block(self, keeps_changes=True)
 
-    @contextmanager
-    def read(self) -> Iterator[MemoryTransaction]:
+    def read(self) -> AbstractContextManager[MemoryTransaction]:
         """Open a transaction for reading; what it writes is lost."""
+        return _Block(self, keeps_changes=False)
+
+    def begin(self) -> MemoryTransaction:
+        """Wait for the end of the last transaction, and begin one."""
         if self._inside == threading.get_ident():
             raise RuntimeError("a transaction must not be opened inside another")
-        with self._guard:
-            self.tables.keep_changes()
-            try:
-                yield self._transaction
-            finally:
+        self._guard.acquire()
+        self._inside = threading.get_ident()
+        self.tables.keep_changes()
+        return self._transaction
+
+    def end(self, *, keeps_changes: bool) -> None:
+        """End the transaction."""
+        try:
+            if not keeps_changes:
                 self.tables.undo_changes()
+        finally:
+            self._inside = None
+            self._guard.release()
+
+
+class _Block(AbstractContextManager[MemoryTransaction]):
+    """A transaction; a class, since simulations spend much of their time on generators."""
+
+    __slots__ = ("_keeps_changes", "_locks", "_session")
+
+    def __init__(self, session: MemorySession, *, keeps_changes: bool) -> None:
+        self._session = session
+        self._keeps_changes = keeps_changes
+        self._locks = holding_locks() if keeps_changes else None
+
+    def __enter__(self) -> MemoryTransaction:
+        transaction = self._session.begin()
+        if self._locks is not None:
+            self._locks.__enter__()
+        return transaction
+
+    def __exit__(self, error_type: type[BaseException] | None, *_error: object) -> None:
+        if self._locks is not None:
+            self._locks.__exit__(None, None, None)
+        self._session.end(keeps_changes=self._keeps_changes and error_type is None)

@@ -93,15 +93,23 @@ class FaultInjector:
         Each call is a new point, so the caller must call it exactly once per point.
         """
         prefix = f"{process}/{point_type}"
-        self._passed[prefix] += 1
+        number = self._passed[prefix] = self._passed.get(prefix, 0) + 1
         self.passed_contexts.setdefault(point_type, set()).add(context)
-        point = f"{prefix}/{self._passed[prefix]}"
+        if not self._may_occur(point_type):
+            return None
+        point = f"{prefix}/{number}"
         fault = self._planned_fault(process, point_type, context)
         if fault is None and self.enabled:
             fault = self.faults_by_point.get(point) or self._random_fault(point, point_type)
         if fault is not None:
             self.injected[point] = fault
         return fault
+
+    def _may_occur(self, point_type: str) -> bool:
+        """Return whether any fault may occur at points of a type; most points have none."""
+        if self.planned_faults:
+            return True
+        return self.enabled and bool(self.faults_by_point or self.probabilities.get(point_type))
 
     def passed_points(self, point_type: str) -> list[str]:
         """Return the points of a type that were passed so far."""

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 from heat_convergence.clients.circuit_breaker import CircuitBreakers, Endpoint, FailureScope
 from heat_convergence.common import errors
@@ -41,6 +42,7 @@ from heat_convergence.convergence.ports.store import (
 from heat_convergence.resources.protocol.verb_values import ResourceContext
 from heat_convergence.testing.simulation.process import SimulatedProcess
 
+Result = TypeVar("Result")
 _CALL_TIMEOUT_S = 5.0
 _ERRORS: dict[str, Callable[[], errors.Error]] = {
     "throttled": lambda: Throttled("too many requests", retry_after_s=3.0),
@@ -165,14 +167,14 @@ class FaultInjectingStore:
             self._process.crash()
         self._process.pause_randomly(0.002, 0.3)
 
-    @contextmanager
-    def commit_point(self) -> Iterator[None]:
-        """Wrap a method that is a transaction of its own."""
+    def commit(self, method: Callable[..., Result], *args: Any) -> Result:
+        """Call a method that is a transaction of its own, whose commit may fail."""
         fault = self._before_commit()
-        yield
+        result = method(*args)
         self._process.on_commit()
         if fault == "crash-after":
             self._process.crash()
+        return result
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)
@@ -188,25 +190,21 @@ class FaultInjectingSweeps(_Wrapper):
 
     def take_lost_jobs(self, now: datetime, posted_before: datetime, limit: int) -> list[JobRef]:
         """Take lost jobs as the store does."""
-        with self._store.commit_point():
-            return self._inner.take_lost_jobs(now, posted_before, limit)
+        return self._store.commit(self._inner.take_lost_jobs, now, posted_before, limit)
 
     def take_due_observations(self, now: datetime, until: datetime, limit: int) -> list[Resource]:
         """Take due observations as the store does."""
-        with self._store.commit_point():
-            return self._inner.take_due_observations(now, until, limit)
+        return self._store.commit(self._inner.take_due_observations, now, until, limit)
 
     def advance_observations(self, hints: ChangeHints, now: datetime, limit: int) -> int:
         """Advance observations as the store does."""
-        with self._store.commit_point():
-            return self._inner.advance_observations(hints, now, limit)
+        return self._store.commit(self._inner.advance_observations, hints, now, limit)
 
     def take_snapshots_to_delete(
         self, now: datetime, until: datetime, limit: int
     ) -> list[Snapshot]:
         """Take snapshots as the store does."""
-        with self._store.commit_point():
-            return self._inner.take_snapshots_to_delete(now, until, limit)
+        return self._store.commit(self._inner.take_snapshots_to_delete, now, until, limit)
 
 
 class FaultInjectingWorkers(WorkerRepository):
@@ -218,25 +216,21 @@ class FaultInjectingWorkers(WorkerRepository):
 
     def renew_leases(self, owner: str, tokens: Collection[str], until: datetime) -> int:
         """Extend leases as the store does."""
-        with self._store.commit_point():
-            return self._inner.renew_leases(owner, tokens, until)
+        return self._store.commit(self._inner.renew_leases, owner, tokens, until)
 
     def take_jobs_of_ended(
         self, owners: Collection[str], now: datetime, limit: int
     ) -> list[JobRef]:
         """Take the jobs of ended workers as the store does."""
-        with self._store.commit_point():
-            return self._inner.take_jobs_of_ended(owners, now, limit)
+        return self._store.commit(self._inner.take_jobs_of_ended, owners, now, limit)
 
     def record_heartbeat(self, service: ServiceRecord, now: datetime) -> None:
         """Record a heartbeat as the store does."""
-        with self._store.commit_point():
-            self._inner.record_heartbeat(service, now)
+        self._store.commit(self._inner.record_heartbeat, service, now)
 
     def remove_worker(self, worker_id: str) -> None:
         """Remove a record as the store does."""
-        with self._store.commit_point():
-            self._inner.remove_worker(worker_id)
+        self._store.commit(self._inner.remove_worker, worker_id)
 
 
 class FaultInjectingWrites:
@@ -253,11 +247,7 @@ class FaultInjectingWrites:
         if name not in self._WRITES:
             return method
 
-        def write(*args: Any) -> Any:
-            with self._store.commit_point():
-                return method(*args)
-
-        return write
+        return partial(self._store.commit, method)
 
 
 class FaultInjectingCalls:

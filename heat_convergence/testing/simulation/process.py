@@ -66,13 +66,30 @@ class SimulatedProcess:
     def run_task(
         self, label: str, work: Callable[[], None], lease_owner: str | None = None
     ) -> None:
-        """Start a task; log the errors that a daemon's outermost loop would log.
+        """Start a task, at which the process may stall first.
 
         Args:
             label: the name of the task in the log.
             work: the function that the task runs.
             lease_owner: the worker id, if the task may claim leases.
         """
+        self.pass_task_point()
+        self.start_task(label, work, lease_owner)
+
+    def pass_task_point(self) -> None:
+        """Stall for a while, if the fault at this point is that."""
+        if self.next_fault("task") == "stall":
+            stall_s = self.simulation.faults.random_between(f"{self.name}/stall", 5.0, 30.0)
+            self.stalled_until_s = self.elapsed_s + stall_s
+            self.simulation.log_event(f"{self.name} stalls for {stall_s:.1f} s")
+
+    @property
+    def is_stalled(self) -> bool:
+        """Return whether no task makes progress now."""
+        return self.stalled_until_s > self.elapsed_s
+
+    def start_task(self, label: str, work: Callable[[], None], lease_owner: str | None) -> None:
+        """Start a task; log the errors that a daemon's outermost loop would log."""
 
         def guarded() -> None:
             try:
@@ -87,10 +104,6 @@ class SimulatedProcess:
 
         running = RunningTask(lease_owner, task=GreenletTask(guarded, f"{self.name} {label}"))
         self.running_tasks.append(running)
-        if self.next_fault("task") == "stall":
-            stall_s = self.simulation.faults.random_between(f"{self.name}/stall", 5.0, 30.0)
-            self.stalled_until_s = self.elapsed_s + stall_s
-            self.simulation.log_event(f"{self.name} stalls for {stall_s:.1f} s")
         self.resume(running)
 
     def resume(self, running: RunningTask) -> None:
@@ -98,7 +111,7 @@ class SimulatedProcess:
         task, events = running.task, self.simulation.event_queue
         if task is None or task.done:
             return
-        if self.stalled_until_s > events.elapsed_s:
+        if self.is_stalled:
             events.schedule_at(self.stalled_until_s, lambda: self.resume(running))
             return
         self.simulation.running_tasks.append(running)

@@ -185,11 +185,17 @@ class SimulatedEngine(ServiceProcess):
         )
 
     def _renew(self, incarnation: int) -> None:
-        if self.alive and self.incarnation == incarnation:
-            self.run_task("renew", self.engine.renew_leases, self.worker_id)
-            self.simulation.event_queue.schedule_after(
-                self.simulation.settings.lease_s / 3, lambda: self._renew(incarnation)
-            )
+        if not self.alive or self.incarnation != incarnation:
+            return
+        simulation = self.simulation
+        self.pass_task_point()
+        # Without leases, which is most of the time, the task would do nothing.
+        points = simulation.config.exception_points
+        if self.engine.holds_leases or self.is_stalled or points:
+            self.start_task("renew", self.engine.renew_leases, self.worker_id)
+        simulation.event_queue.schedule_after(
+            simulation.settings.lease_s / 3, lambda: self._renew(incarnation)
+        )
 
 
 class SimulatedPollPool:

@@ -25,8 +25,7 @@ _EDGES = (
     "SELECT resource_id, needed_by, observed_ready, level FROM resource_graph"
     " WHERE stack_id = ? AND version = ?"
 )
-
-
+_READ_TABLES = ("stacks", "resources", "graph", "quarantine")
 _QUARANTINED = "SELECT resource_id FROM quarantine WHERE stack_id = ?"
 
 
@@ -48,17 +47,21 @@ class MemoryStoreReader:
     def __init__(self, store: MemoryStore) -> None:
         self._store = store
         self._states: dict[str, StackState] = {}
+        self._counts: tuple[int, ...] = ()  # of changes of the tables at the last read
         # By table the rows and the number of changes at the last read.
         self._read: dict[str, tuple[Mapping[Hashable, Any], int]] = {}
 
     def changed_stacks(self) -> list[tuple[str, StackState]]:
         """Return the id and state of each stack changed since the last call."""
         tables = self._store.tables
+        counts = tuple(getattr(tables, name).change_count for name in _READ_TABLES)
+        if counts == self._counts:
+            return []
+        self._counts = counts
         written = {
-            *(row.id for row in self._written_rows("stacks")),
-            *(row.stack_id for row in self._written_rows("resources")),
-            *(row.stack_id for row in self._written_rows("graph")),
-            *(row.stack_id for row in self._written_rows("quarantine")),
+            row.id if name == "stacks" else row.stack_id
+            for name in _READ_TABLES
+            for row in self._written_rows(name)
         }
         found = []
         for stack in tables.stacks.values() if written else ():

@@ -11,6 +11,7 @@ import random
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from functools import partial
 
 from heat_convergence.convergence.drift.observation import DRIFTED
@@ -41,10 +42,13 @@ LIMITS = RepairLimits(per_stack=2, per_project=3, tries=3, backoff_s=30.0, backo
 WINDOW = RepairWindow("*/10 * * * *", 180)
 MASS_LOSS = MassLossLimits(count=4, share=0.3)
 HORIZON_S = 900.0
-QUIET_S = 1000.0  # longer than all pauses between reads and repairs, and between two windows
+# Longer than two reads of a group, the longest pause before a repair, and two more reads.
+SILENCE_S = 300.0
+QUIET_LIMIT_S = 1000.0  # longer than the time between two windows, and the silence
 SETTLE_TIMEOUT_S = 1500.0
 # A group is read at least so often, and what a read has seen before counts as long.
 _VIEW_DELAY_S = 120.0
+_SILENCE_STEP_S = 20.0
 _FAULTS: tuple[FaultProbabilities, ...] = (
     {"commit": {"crash-before": 0.01, "crash-after": 0.01}, "call": {"crash-after": 0.03}},
     {"send": {"lose": 0.15, "duplicate": 0.1, "late": 0.1}},
@@ -89,9 +93,7 @@ def run_drift_seed(seed: int, store: Store) -> DriftRun:
         environment.run_until(HORIZON_S)
         environment.faults.enabled = False
         environment.settle(SETTLE_TIMEOUT_S)
-        environment.run_until(environment.event_queue.elapsed_s + QUIET_S)
-        environment.settle(SETTLE_TIMEOUT_S)
-        environment.run_until(environment.event_queue.elapsed_s + _VIEW_DELAY_S)
+        _run_until_quiet(environment)
         violation = _find_unrepaired(environment) or _find_endless(environment, rules)
     except InvariantBroken as broken:
         violation = broken.violation
@@ -208,6 +210,32 @@ def _template(rng: random.Random, count: int) -> str:
             line += f" attributes=r{rng.randrange(number)}"
         lines.append(line)
     return "\n".join(lines)
+
+
+def _run_until_quiet(environment: SimulatedEnvironment) -> None:
+    """Run until nothing was logged or announced for long, and no window is to be waited for."""
+    queue = environment.event_queue
+    began_s = changed_s = queue.elapsed_s
+    known = (0, 0)
+    while queue.elapsed_s < began_s + QUIET_LIMIT_S:
+        current = (len(environment.log), len(environment.announcements))
+        if current != known or _awaits_repair(environment):
+            known, changed_s = current, queue.elapsed_s
+        elif queue.elapsed_s >= changed_s + SILENCE_S:
+            return
+        environment.run_until(queue.elapsed_s + _SILENCE_STEP_S)
+    environment.settle(SETTLE_TIMEOUT_S)
+    environment.run_until(queue.elapsed_s + _VIEW_DELAY_S)
+
+
+def _awaits_repair(environment: SimulatedEnvironment) -> bool:
+    """Return whether a repair may still start in the next window."""
+    now = environment.event_queue.now()
+    until = now + timedelta(seconds=QUIET_LIMIT_S)
+    repairs = environment.store.repairs.list_repairs(
+        list(environment.invariant_checker.stack_states)
+    )
+    return any(now < repair.next_at < until for repair in repairs)
 
 
 def _find_unrepaired(environment: SimulatedEnvironment) -> Violation | None:
