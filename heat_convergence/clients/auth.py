@@ -7,7 +7,9 @@ resource type takes a revoked trust for a deleted resource (RULE 10).
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import requests
@@ -21,8 +23,10 @@ from oslo_config import cfg
 from heat_convergence.clients.circuit_breaker import CircuitBreakers, Endpoint, FailureScope
 from heat_convergence.clients.credentials import Credential
 from heat_convergence.clients.settings import MAX_OPEN_REQUESTS, ClientSettings, DeferredAuthMethod
+from heat_convergence.clients.version_documents import VersionDocuments, is_document_request
 from heat_convergence.common import errors
 from heat_convergence.common.failures import TemporaryFailure
+from heat_convergence.common.single_flight import SingleFlight
 from heat_convergence.common.telemetry.call_metrics import timed_call
 from heat_convergence.common.telemetry.request_contexts import current_request_id
 
@@ -56,10 +60,16 @@ class ServiceAuth:
 
     Plug-ins are loaded from ``[trustee]`` or, where that names none, from
     ``[keystone_authtoken]``.
+
+    Attributes:
+        documents: Version documents, which the sessions of the process share.
     """
 
     def __init__(self, conf: cfg.ConfigOpts) -> None:
+        self.documents = VersionDocuments()
         self._conf = conf
+        self._own_plugin: Any = None
+        self._lock = threading.Lock()
         for group in (TRUSTEE_GROUP, FALLBACK_AUTH_GROUP):
             loading.register_auth_conf_options(conf, group)
 
@@ -82,6 +92,18 @@ class ServiceAuth:
             )
         return found
 
+    @property
+    def own_plugin(self) -> Any:
+        """The plug-in that logs in as the service, whose token its users in a process share.
+
+        Raises:
+            MissingCredentialError: The configuration names no user.
+        """
+        with self._lock:
+            if self._own_plugin is None:
+                self._own_plugin = self.load_plugin()
+            return self._own_plugin
+
     def load_trust_plugin(self, trust_id: str) -> Any:
         """Return a plug-in that logs in as the service with a trust."""
         return self.load_plugin(trust_id=trust_id, **_NO_PROJECT)
@@ -89,7 +111,7 @@ class ServiceAuth:
     @property
     def auth_url(self) -> str:
         """URL of Keystone that the configuration names."""
-        return str(self.load_plugin().auth_url)
+        return str(self.own_plugin.auth_url)
 
 
 class StackAuth(BaseIdentityPlugin):
@@ -111,6 +133,22 @@ class StackAuth(BaseIdentityPlugin):
         self._inner = inner
         self._method = method
         self._on_refused = on_refused
+        self._logins: SingleFlight[AccessInfo] = SingleFlight(is_shared=lambda _error: True)
+
+    def get_access(self, session: Session, **_kwargs: Any) -> AccessInfo:
+        """Return what Keystone granted last or, once that has expired, log in.
+
+        Threads that need a login at the same time share it with its error, which is that of the
+        credential. keystoneauth lets them log in one after the other, each without a time limit.
+        """
+        return self._logins.run("login", self._valid_access, lambda: self._log_in(session))
+
+    def _valid_access(self) -> AccessInfo | None:
+        return None if self._needs_reauthenticate() else self.auth_ref
+
+    def _log_in(self, session: Session) -> AccessInfo:
+        granted = self.auth_ref = self.get_auth_ref(session)
+        return granted
 
     def get_auth_ref(self, session: Session, **kwargs: Any) -> AccessInfo:
         """Log in, and return what Keystone granted."""
@@ -200,7 +238,12 @@ class _RequestIdSession(Session):
     """A session that names the request for which a thread works in whatever it sends.
 
     openstacksdk's ``global_request_id`` belongs to a connection, which here serves many requests.
+
+    Attributes:
+        documents: Version documents that are read before; None to read each anew.
     """
+
+    documents: VersionDocuments | None = None
 
     def request(  # type: ignore[override]  # the arguments go on as they are
         self, url: str, method: str, **kwargs: Any
@@ -208,15 +251,26 @@ class _RequestIdSession(Session):
         """Send a request with the id of the request that caused it."""
         if kwargs.get("global_request_id") is None:
             kwargs["global_request_id"] = current_request_id()
-        return super().request(url, method, **kwargs)
+        send = partial(super().request, url, method, **kwargs)
+        if self.documents is None or not is_document_request(method, kwargs):
+            return send()
+        return self.documents.get(url, kwargs.get("headers") or {}, send)
 
 
-def create_session(settings: ClientSettings, auth: Any) -> Session:
-    """Return a session that keeps as many connections per host as requests may be open."""
+def create_session(
+    settings: ClientSettings, auth: Any, documents: VersionDocuments | None = None
+) -> Session:
+    """Return a session that keeps as many connections per host as requests may be open.
+
+    Args:
+        settings: Settings of the clients.
+        auth: The plug-in that logs in.
+        documents: Version documents that the process has read; None to read each anew.
+    """
     pool = requests.Session()
     for scheme in ("http://", "https://"):
         pool.mount(scheme, TCPKeepAliveAdapter(pool_maxsize=MAX_OPEN_REQUESTS))
-    return _RequestIdSession(
+    session = _RequestIdSession(
         auth=auth,
         session=pool,
         verify=settings.verify,
@@ -224,3 +278,5 @@ def create_session(settings: ClientSettings, auth: Any) -> Session:
         timeout=settings.timeout_s,
         app_name="heat-convergence",
     )
+    session.documents = documents
+    return session

@@ -34,6 +34,7 @@ from heat_convergence.clients.remote.remote_clouds import (
 )
 from heat_convergence.clients.settings import ClientSettings
 from heat_convergence.clients.stack_users import StackUser, StackUsers
+from heat_convergence.clients.version_documents import VersionDocuments
 from heat_convergence.common import errors
 from heat_convergence.common.failures import ResourceFailure
 
@@ -57,6 +58,11 @@ class StackCloud:
     def __init__(self, tree_id: str, clouds: StackCloudCache) -> None:
         self.tree_id = tree_id
         self._clouds = clouds
+        # Held for no request of a network: it keeps threads that begin together to one session,
+        # which has one token.
+        self._lock = threading.RLock()
+        self._session: Session | None = None
+        self._connection: Connection | None = None
         self._user_connections: dict[StackUser, Connection] = {}
 
     @cached_property
@@ -70,36 +76,44 @@ class StackCloud:
             )
         return found
 
-    @cached_property
+    @property
     def session(self) -> Session:
         """Session of keystoneauth that logs in with the credential."""
-        stack_auth = auth.create_stack_auth(
-            self.credential, self._clouds.service_auth, self._evict, self.breakers
-        )
-        return auth.create_session(self._clouds.settings, stack_auth)
+        with self._lock:
+            if self._session is None:
+                service = self._clouds.service_auth
+                stack_auth = auth.create_stack_auth(
+                    self.credential, service, self._evict, self.breakers
+                )
+                self._session = auth.create_session(self.settings, stack_auth, service.documents)
+            return self._session
 
-    @cached_property
+    @property
     def connection(self) -> Connection:
         """Connection of openstacksdk over the session."""
-        return create_connection(self.session, self._clouds.settings, self.region)
+        with self._lock:
+            if self._connection is None:
+                self._connection = create_connection(self.session, self.settings, self.region)
+            return self._connection
 
     def connect_as(self, user: StackUser) -> Connection:
         """Return a connection that logs in as a user of the tree, with its own password."""
-        found = self._user_connections.get(user)
-        if found is not None:
+        with self._lock:
+            found = self._user_connections.get(user)
+            if found is None:
+                found = self._open_connection(user)
+                if len(self._user_connections) >= MAX_USER_CONNECTIONS:
+                    self._user_connections = {}
+                self._user_connections[user] = found
             return found
+
+    def _open_connection(self, user: StackUser) -> Connection:
+        service = self._clouds.service_auth
         plugin = auth.create_user_auth(
-            self._clouds.service_auth,
-            user.id,
-            password=user.password,
-            project_id=user.project_id,
+            service, user.id, password=user.password, project_id=user.project_id
         )
-        session = auth.create_session(self.settings, plugin)
-        made = create_connection(session, self.settings, self.region)
-        if len(self._user_connections) >= MAX_USER_CONNECTIONS:
-            self._user_connections = {}
-        self._user_connections[user] = made
-        return made
+        session = auth.create_session(self.settings, plugin, service.documents)
+        return create_connection(session, self.settings, self.region)
 
     def connect_remote(self, access: RemoteAccess) -> Connection:
         """Return a connection to another cloud that has logged in there.
@@ -217,6 +231,13 @@ class StackCloud:
         # Another credential may have been stored meanwhile.
         self._clouds.evict(self.tree_id)
 
+    def find_open_auth(self, credential: Credential) -> Any:
+        """Return the plug-in of the open session; None without one of this credential."""
+        with self._lock:
+            if self._session is None or self.credential != credential:
+                return None
+            return self._session.auth
+
     def reauthenticate(self) -> None:
         """Log in again.
 
@@ -272,6 +293,12 @@ class StackCloudCache:
                 self._by_tree.popitem(last=False)
             return found
 
+    def find_open_auth(self, tree_id: str, credential: Credential) -> Any:
+        """Return the plug-in that has logged in with a tree's credential; None without one."""
+        with self._lock:
+            found = self._by_tree.get(tree_id)
+        return None if found is None else found.find_open_auth(credential)
+
     def call_region(self, cloud: StackCloud) -> str:
         """Return the region of a cloud's credential; empty where that cannot be read."""
         found = self._regions.get(cloud.tree_id)
@@ -297,9 +324,15 @@ class RequestCloud:
     """The cloud as the user of a request sees it, with the request's own token."""
 
     def __init__(
-        self, auth: Any, settings: ClientSettings, region: str | None, breakers: CircuitBreakers
+        self,
+        auth: Any,
+        settings: ClientSettings,
+        region: str | None,
+        breakers: CircuitBreakers,
+        documents: VersionDocuments | None = None,
     ) -> None:
         self.breakers = breakers
+        self._documents = documents
         self._auth = auth
         self._settings = settings
         self._region = region or settings.region
@@ -312,7 +345,7 @@ class RequestCloud:
     @cached_property
     def connection(self) -> Connection:
         """Connection of openstacksdk with the token of the request."""
-        session = auth.create_session(self._settings, self._auth)
+        session = auth.create_session(self._settings, self._auth, self._documents)
         return create_connection(session, self._settings, self._region)
 
 

@@ -108,7 +108,13 @@ class Delegation:
         if requester.auth is None:
             return None
         clouds = self._clouds
-        return RequestCloud(requester.auth, clouds.settings, requester.region, clouds.breakers)
+        return RequestCloud(
+            requester.auth,
+            clouds.settings,
+            requester.region,
+            clouds.breakers,
+            clouds.service_auth.documents,
+        )
 
     def revoke_orphaned(self, now: datetime, limit: int) -> int:
         """Revoke credentials that no stack needs any more, until the time limit is over.
@@ -132,6 +138,6 @@ class Delegation:
         return done
 
     def _revoke(self, tree_id: str, credential: Credential) -> None:
-        self._keystone.revoke(credential)
+        self._keystone.revoke(credential, self._clouds.find_open_auth(tree_id, credential))
         self._store.delete(tree_id)
         self._clouds.evict(tree_id)

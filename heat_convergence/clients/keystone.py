@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from keystoneauth1 import exceptions
+from keystoneauth1.session import Session
 
 from heat_convergence.clients import auth
 from heat_convergence.clients.credentials import Credential, shared_trust_secret
@@ -92,10 +93,14 @@ class CredentialIssuer:
             region=requester.region,
         )
 
-    def revoke(self, credential: Credential) -> None:
+    def revoke(self, credential: Credential, plugin: Any = None) -> None:
         """Revoke a credential, or everything that was created for an intent.
 
         Missing records are no error. Raises the errors of ``issue``.
+
+        Args:
+            credential: The credential.
+            plugin: The plug-in that has logged in with it, if any.
         """
         if credential.intent_name is not None:
             for each in self._created_for(credential, credential.intent_name):
@@ -108,6 +113,7 @@ class CredentialIssuer:
                 credential,
                 f"/OS-TRUST/trusts/{trust_id}",
                 lambda: self._account.delete_trust(trust_id, region),
+                plugin,
             )
         elif credential.method is DeferredAuthMethod.APPLICATION_CREDENTIAL:
             user_id, own_id, region = (
@@ -119,6 +125,7 @@ class CredentialIssuer:
                 credential,
                 f"/users/{user_id}/application_credentials/{own_id}",
                 lambda: self._account.delete_application_credential(user_id, own_id, region),
+                plugin,
             )
 
     # -- one method for each DeferredAuthMethod
@@ -148,7 +155,7 @@ class CredentialIssuer:
         """
         if self._settings.allow_redelegation or requester.auth is None:
             return None
-        session = auth.create_session(self._settings, requester.auth)
+        session = self._session(requester.auth)
         with translate_keystone_errors("Keystone did not tell the token's trust"):
             access = requester.auth.get_access(session)
         if access.trust_id is None or access.trustee_user_id != self._account.user_id:
@@ -210,18 +217,24 @@ class CredentialIssuer:
 
     # -- HTTP
 
+    def _session(self, plugin: Any) -> Session:
+        return auth.create_session(self._settings, plugin, self._service.documents)
+
     def _as_user(self, requester: Requester, path: str, body: Json) -> Json:
-        session = auth.create_session(self._settings, requester.auth)
+        session = self._session(requester.auth)
         client = create_identity_adapter(session, self._settings, requester.region)
         with translate_keystone_errors("Keystone did not let the service act for the user"):
             return client.post(path, json=body).json()
 
     def _delete(
-        self, credential: Credential, path: str, delete_as_service: Callable[[], None]
+        self,
+        credential: Credential,
+        path: str,
+        delete_as_service: Callable[[], None],
+        plugin: Any,
     ) -> None:
         """Delete a record as the user acted for or as the service, whichever may."""
-        stack_auth = auth.create_stack_auth(credential, self._service)
-        session = auth.create_session(self._settings, stack_auth)
+        session = self._session(plugin or auth.create_stack_auth(credential, self._service))
         client = create_identity_adapter(session, self._settings, credential.region)
         with translate_keystone_errors("Keystone did not revoke the credential"):
             try:

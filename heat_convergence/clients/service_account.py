@@ -122,7 +122,9 @@ class ServiceAccount:
 
     @cached_property
     def _session(self) -> Session:
-        return auth.create_session(self._settings, self._service.load_plugin())
+        return auth.create_session(
+            self._settings, self._service.own_plugin, self._service.documents
+        )
 
     def _client(self, region: str | None) -> Adapter:
         return create_identity_adapter(self._session, self._settings, region)
@@ -308,7 +310,8 @@ class DomainAdministrator:
             user_domain_id=domain_id,
             user_domain_name=domain_name,
         )
-        return create_identity_adapter(auth.create_session(settings, password_auth), settings)
+        session = auth.create_session(settings, password_auth, self._service.documents)
+        return create_identity_adapter(session, settings)
 
 
 def _credential_id(access: str) -> str:

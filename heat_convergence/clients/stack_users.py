@@ -135,7 +135,8 @@ class StackUsers:
             self._service, user.id, password=user.password, project_id=user.project_id
         )
         with _keystone_call("issue a token to a user of the stack"):
-            return str(auth.create_session(self._settings, plugin).get_token())
+            session = auth.create_session(self._settings, plugin, self._service.documents)
+            return str(session.get_token())
 
     def owns(self, tree_id: str, user: StackUser) -> bool:
         """Return whether the tree may act on the user with the domain administrator's power.

@@ -7,8 +7,10 @@ before the response is sent.
 
 from __future__ import annotations
 
+import re
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -20,6 +22,7 @@ from urllib.parse import urlsplit
 import requests
 from webob import Request, Response
 
+from heat_convergence.testing.openstack.emulation import EmulatedResponse
 from heat_convergence.testing.openstack.http_adapter import (
     SERVICE_ENDPOINTS,
     EmulatedHttpAdapter,
@@ -28,7 +31,12 @@ from heat_convergence.testing.openstack.http_adapter import (
 from tests.functional.clients.fake_keystone import FakeKeystone
 
 HOST = "127.0.0.1"
+_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}|[0-9a-f]{32}")
 REQUEST_ID_HEADER = "X-Openstack-Request-Id"
+# openstacksdk's name of a service → path of its endpoint in the catalog
+_UNVERSIONED_PATHS = {
+    name: SERVICE_ENDPOINTS[name][1].rpartition("/")[0] for name in ("image", "network")
+}
 _HOP_BY_HOP_HEADERS = frozenset(
     {"connection", "transfer-encoding", "content-length", "keep-alive"}
 )
@@ -122,10 +130,17 @@ class ThreadedHttpServer:
 
 
 class RecordingProxies:
-    """Proxies of endpoints, by service type."""
+    """Proxies of endpoints, by service type.
 
-    def __init__(self, endpoints: Mapping[str, str]) -> None:
+    Args:
+        endpoints: URLs by service type.
+        keep_host: Whether services see the proxy's address, so that the links in what they
+            return lead to it.
+    """
+
+    def __init__(self, endpoints: Mapping[str, str], *, keep_host: bool = True) -> None:
         self.call_log = CallLog()
+        self._left_out = _HOP_BY_HOP_HEADERS if keep_host else _HOP_BY_HOP_HEADERS | {"host"}
         self._server: list[ThreadedHttpServer] = []
         self.urls: dict[str, str] = {}
         for service_type, url in sorted(endpoints.items()):
@@ -145,10 +160,7 @@ class RecordingProxies:
         self, service_type: str, host: str, port: int
     ) -> Callable[[BaseHTTPRequestHandler, bytes], HttpReply]:
         def response(handler: BaseHTTPRequestHandler, body: bytes) -> HttpReply:
-            # The Host header is kept: services build their links from it.
-            headers = {
-                k: v for k, v in handler.headers.items() if k.lower() not in _HOP_BY_HOP_HEADERS
-            }
+            headers = {k: v for k, v in handler.headers.items() if k.lower() not in self._left_out}
             connection = HTTPConnection(host, port, timeout=120)
             try:
                 connection.request(handler.command, handler.path, body or None, headers)
@@ -213,7 +225,11 @@ class KeystoneWithCatalog(FakeKeystone):
 
 
 class EmulatedCloud:
-    """An emulated cloud that other processes reach, on the real clock."""
+    """An emulated cloud that other processes reach, on the real clock.
+
+    As in most clouds, the endpoints of the image and the network service have no version, so that
+    clients read which ones there are.
+    """
 
     def __init__(self) -> None:
         self.call_log = CallLog()
@@ -225,10 +241,14 @@ class EmulatedCloud:
         host = f"{HOST}:{self._server.port}"
         self._http_adapter = EmulatedHttpAdapter(self.emulation, host=host)
         self.keystone.endpoints.update(
-            (service_type, f"http://{host}{path}")
+            (service_type, f"http://{host}{_UNVERSIONED_PATHS.get(name, path)}")
             for name, (service_type, path, _) in SERVICE_ENDPOINTS.items()
             if name != "identity"
         )
+
+    def record_everything(self) -> EveryCall:
+        """Return a record of all calls from now on, those to Keystone included."""
+        return EveryCall(self, len(self.call_log.calls), len(self.keystone.requests))
 
     def close(self) -> None:
         """Stop the servers."""
@@ -239,15 +259,15 @@ class EmulatedCloud:
         request = requests.Request(
             handler.command, f"http://{HOST}{handler.path}", data=body or None
         ).prepare()
+        path = urlsplit(handler.path).path
         with self._lock:
             self.emulation.now_s = time.monotonic() - self._started
-            emulated = self._http_adapter.respond(request)
-        path = urlsplit(handler.path).path
+            emulated = self._version_list(path) or self._http_adapter.respond(request)
         service_type = next(
             (
                 service_type
                 for service_type, base, _ in SERVICE_ENDPOINTS.values()
-                if path.startswith(base)
+                if path.startswith(base) or base.startswith(f"{path}/")
             ),
             "none",
         )
@@ -263,3 +283,37 @@ class EmulatedCloud:
         headers = {"Content-Type": "application/json", **emulated.headers}
         text = emulated.content
         return HttpReply(emulated.status, headers, text)
+
+    def _version_list(self, path: str) -> EmulatedResponse | None:
+        """Return the versions below an endpoint without a version."""
+        for name, base in _UNVERSIONED_PATHS.items():
+            if path.rstrip("/") == base:
+                url = f"http://{HOST}:{self._server.port}{SERVICE_ENDPOINTS[name][1]}/"
+                version = {
+                    "id": SERVICE_ENDPOINTS[name][1].rpartition("/")[2],
+                    "status": "CURRENT",
+                    "links": [{"rel": "self", "href": url}],
+                }
+                return EmulatedResponse(200, {"versions": [version]})
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class EveryCall:
+    """The calls to an emulated cloud since a moment."""
+
+    cloud: EmulatedCloud
+    service_calls: int
+    identity_calls: int
+
+    def counts(self) -> Counter[str]:
+        """Return the number of calls by service, method and path, with ids left out."""
+        calls = [
+            (call.service, call.method, call.path.partition("?")[0])
+            for call in self.cloud.call_log.calls[self.service_calls :]
+        ]
+        identity = self.cloud.keystone.requests[self.identity_calls :]
+        calls += [("identity", method, path) for method, path in identity]
+        return Counter(
+            f"{service} {method} {_ID.sub('ID', path)}" for service, method, path in calls
+        )

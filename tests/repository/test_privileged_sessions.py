@@ -28,7 +28,8 @@ ALLOWED = {
         "cli/startup/option_names.py",  # reads the names of options alone
         "cli/startup/library_options.py",  # asks whether plug-ins are installed
     },
-    "load_plugin": CLIENTS,
+    "load_plugin": {"clients/auth.py"},
+    "own_plugin": CLIENTS,
     "load_trust_plugin": {"clients/auth.py"},
     "stack_domain_admin_password": {
         "clients/service_account.py",
@@ -36,11 +37,11 @@ ALLOWED = {
         "cli/components/settings.py",
     },
     "ServiceAccount": {
-        "clients/identity_probe.py",
+        "clients/login/identity_probe.py",
         "clients/keystone.py",
         "clients/signed_urls.py",
     },
-    "DomainAdministrator": {"clients/identity_probe.py", "clients/stack_users.py"},
+    "DomainAdministrator": {"clients/login/identity_probe.py", "clients/stack_users.py"},
 }
 
 

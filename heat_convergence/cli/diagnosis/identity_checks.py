@@ -14,7 +14,7 @@ from oslo_config import cfg
 from heat_convergence.cli.components import settings
 from heat_convergence.cli.diagnosis.finding import Finding, Severity, one_line
 from heat_convergence.clients.auth import ServiceAuth
-from heat_convergence.clients.identity_probe import IdentityProbe
+from heat_convergence.clients.login.identity_probe import IdentityProbe
 from heat_convergence.common import errors
 
 TIMEOUT_S = 5.0

@@ -18,9 +18,10 @@ from heat_convergence.common.failures import ResourceGone
 from heat_convergence.convergence.model.job import ObservedState
 from heat_convergence.resources.driver import (
     ownership_marks,
+    poll_interval,
     request_cloud,
 )
-from heat_convergence.resources.driver.bulk_reads import read_bodies
+from heat_convergence.resources.driver.bulk_reads import may_be_unchanged, read_bodies
 from heat_convergence.resources.driver.drift_detection import DriftDetection
 from heat_convergence.resources.driver.ownership_marks import DESCRIPTION
 from heat_convergence.resources.driver.resource_client import RestResourceClient
@@ -175,7 +176,8 @@ class DeclarativeType(DriftDetection):
             else:
                 groups.setdefault(self.cloud(context).cache_key, []).append(context)
         for _, members in sorted(groups.items()):
-            results.update(self.with_related_objects(members, self._observed(members)))
+            observed = _with_common_interval(members, self._observed(members))
+            results.update(self.with_related_objects(members, observed))
         return results
 
     def with_related_objects(
@@ -207,6 +209,8 @@ class DeclarativeType(DriftDetection):
     def _listed(self, context: ResourceContext, body: Json) -> VerbResult:
         # RULE 10: its absence from a list proves nothing, because objects change while the list
         # is paged.
+        if body is None and may_be_unchanged(self.client(context), context):
+            return self._busy(context)
         if body is None:
             return self.observe(context)
         return self.to_result(context, self._with_restored_fields(context, body))
@@ -307,3 +311,25 @@ class DeclarativeType(DriftDetection):
             ResourceTypeUnavailable: It has not.
         """
         request_cloud.check_service(self.spec.rest_resource.service, self.spec.service, self.name)
+
+
+def _with_common_interval(
+    contexts: Sequence[ResourceContext], results: Mapping[str, VerbResult]
+) -> Mapping[str, VerbResult]:
+    """Return the results of one project's resources, polled more rarely while many are busy."""
+    busy = [
+        context
+        for context in contexts
+        if results[context.resource_id].observed is ObservedState.BUSY
+    ]
+    if len(busy) <= poll_interval.FEW:
+        return results
+    found = dict(results)
+    for context in busy:
+        interval_s = poll_interval.next_poll_s(context.started_at, context.now, len(busy))
+        own_s = found[context.resource_id].poll_after_s
+        if own_s is not None:
+            found[context.resource_id] = replace(
+                found[context.resource_id], poll_after_s=max(own_s, interval_s)
+            )
+    return found

@@ -1,8 +1,9 @@
 """Lookup of the ids of objects that users name.
 
 Decides which object a name refers to. Used by the driver before it calls a service and by
-constraints. Results are cached for a short time, per cloud and project; after a few misses of one
-entity the whole list is read at once instead of name by name.
+constraints. Results are cached for a short time, per cloud and project, and threads that look the
+same up at the same time share one request; after a few misses of one entity the whole list is read
+at once instead of name by name, and always where a service cannot filter by name.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any
 from heat_convergence.clients.rest_client import CloudClient
 from heat_convergence.common.errors import EntityNotFound, PhysicalResourceNameAmbiguity
 from heat_convergence.common.failures import ResourceFailure, ResourceGone
+from heat_convergence.common.single_flight import SingleFlight
 from heat_convergence.resources.driver.resource_client import RestResourceClient
 from heat_convergence.resources.driver.rest_resources import RestResource
 
@@ -40,11 +42,21 @@ def is_uuid(value: str) -> bool:
     return _UUID.fullmatch(value) is not None
 
 
+ListedIds = Mapping[str, list[str]]  # name → ids of the objects that have it
+
+
 class IdCache:
-    """Ids found recently; thread-safe, bounded, one a process."""
+    """Ids found recently; thread-safe, bounded, one a process.
+
+    Attributes:
+        lookups: Lookups of one name that are on their way.
+        lists: Reads of all names of an entity that are on their way.
+    """
 
     def __init__(self) -> None:
         """Start empty."""
+        self.lookups: SingleFlight[str] = SingleFlight()
+        self.lists: SingleFlight[ListedIds] = SingleFlight()
         self._lock = threading.Lock()
         self._ids: OrderedDict[tuple[str, str, str], tuple[datetime, str]] = OrderedDict()
         self._misses: OrderedDict[tuple[str, str], int] = OrderedDict()
@@ -85,6 +97,7 @@ class BodyCache:
         """Start empty."""
         self._lock = threading.Lock()
         self._bodies: OrderedDict[tuple[str, str, str], tuple[datetime, Json]] = OrderedDict()
+        self._reads: SingleFlight[Json] = SingleFlight()
 
     def get(self, calls: RestResourceClient, path_id: str, now: datetime) -> Json:
         """Return a body, cached or read.
@@ -93,29 +106,38 @@ class BodyCache:
             ResourceGone: There is no such object.
         """
         key = _body_key(calls, path_id)
-        with self._lock:
-            at, body = self._bodies.get(key, (None, None))
-        if at is not None and now - at < CACHE_TTL:
+
+        def read() -> Json:
+            body = calls.get(path_id)
+            self._put(key, body, now)
             return body
-        body = calls.get(path_id)
-        self._put(key, body, now)
-        return body
+
+        return self._reads.run(key, lambda: self._find(key, now), read)
 
     def get_many(
         self, calls: RestResourceClient, path_ids: Collection[str], now: datetime
     ) -> dict[str, Json]:
         """Return id → body of the objects that exist; those not cached are read by one list."""
-        found: dict[str, Json] = {}
+        keys = {path_id: _body_key(calls, path_id) for path_id in path_ids}
+
+        def find_all() -> dict[str, Json] | None:
+            found = {path_id: self._find(key, now) for path_id, key in keys.items()}
+            return None if None in found.values() else found
+
+        def read_missing() -> dict[str, Json]:
+            found = {path_id: self._find(key, now) for path_id, key in keys.items()}
+            missing = [path_id for path_id, body in found.items() if body is None]
+            for path_id, body in calls.list_by_ids(missing).items():
+                self._put(_body_key(calls, path_id), body, now)
+                found[path_id] = body
+            return {path_id: body for path_id, body in found.items() if body is not None}
+
+        return dict(self._reads.run(tuple(sorted(keys.values())), find_all, read_missing))
+
+    def _find(self, key: tuple[str, str, str], now: datetime) -> Json:
         with self._lock:
-            for path_id in path_ids:
-                at, body = self._bodies.get(_body_key(calls, path_id), (None, None))
-                if at is not None and now - at < CACHE_TTL:
-                    found[path_id] = body
-        missing = [path_id for path_id in path_ids if path_id not in found]
-        for path_id, body in calls.list_by_ids(missing).items():
-            self._put(_body_key(calls, path_id), body, now)
-            found[path_id] = body
-        return found
+            at, body = self._bodies.get(key, (None, None))
+        return body if at is not None and now - at < CACHE_TTL else None
 
     def _put(self, key: tuple[str, str, str], body: Json, now: datetime) -> None:
         with self._lock:
@@ -171,10 +193,15 @@ class IdLookup:
         Users, groups, projects and roles may be named as ``name{domain}``, with the domain's name
         or id.
         """
+        where = (self._cloud.cache_key, entity, value)
+        return self._cache.lookups.run(
+            where,
+            lambda: self._cache.get(*where, self._now),
+            lambda: self._look_up(entity, value, query),
+        )
+
+    def _look_up(self, entity: str, value: str, query: Mapping[str, Json]) -> str:
         rest_resource = self._rest_resources[entity]
-        kept = self._cache.get(self._cloud.cache_key, entity, value, self._now)
-        if kept is not None:
-            return kept
         name, in_domain = self._with_domain(entity, value)
         path_id = self._request(rest_resource, name, {**query, **in_domain})
         if path_id is None:
@@ -196,39 +223,53 @@ class IdLookup:
         by_id = self._by_id(calls, value) if is_uuid(value) else None
         if by_id is not None:
             return by_id
-        if (
-            not query
-            and self._cache.count_miss(self._cloud.cache_key, rest_resource.entity)
-            > MAX_SINGLE_LOOKUPS
-        ):
-            self._cache.reset_misses(self._cloud.cache_key, rest_resource.entity)
-            matching = self._listed(calls, value)
-        else:
-            matching = calls.find_by_name(value, **query)
+        matching = self._find_ids(calls, value, query)
         if len(matching) > 1:
             raise PhysicalResourceNameAmbiguity(
                 f"Multiple physical resources were found with name ({value})."
             )
         if matching:
-            return str(matching[0][rest_resource.id_key])
+            return matching[0]
         return None if is_uuid(value) else self._by_id(calls, value)
 
-    def _listed(self, calls: RestResourceClient, value: str) -> list[dict[str, Json]]:
-        """Read all names in one request, and cache those that are unique."""
+    def _find_ids(
+        self, calls: RestResourceClient, value: str, query: Mapping[str, Json]
+    ) -> list[str]:
+        """Return the ids of the objects with a name, or the id itself of one without it."""
         rest_resource = calls.rest_resource
-        by_name: dict[str, list[dict[str, Json]]] = {}
+        where = (self._cloud.cache_key, rest_resource.entity)
+        if not query and rest_resource.name_key is not None:
+            if rest_resource.name_query is None:
+                return self._listed_ids(calls).get(value, [])
+            if self._cache.count_miss(*where) > MAX_SINGLE_LOOKUPS:
+                self._cache.reset_misses(*where)
+                listed = self._listed_ids(calls).get(value)
+                if listed:
+                    return listed
+        bodies = calls.find_by_name(value, **query)
+        return [str(body[rest_resource.id_key]) for body in bodies]
+
+    def _listed_ids(self, calls: RestResourceClient) -> ListedIds:
+        """Return the ids of all objects by name, read by one list that threads share."""
+        where = (self._cloud.cache_key, calls.rest_resource.entity)
+        return self._cache.lists.run(where, lambda: None, lambda: self._read_list(calls))
+
+    def _read_list(self, calls: RestResourceClient) -> ListedIds:
+        """Read all names and ids in one list, and cache those that are unique."""
+        rest_resource = calls.rest_resource
+        where = (self._cloud.cache_key, rest_resource.entity)
+        by_name: dict[str, list[str]] = {}
+        by_id: dict[str, list[str]] = {}
         for body in calls.list():
-            if rest_resource.name_key is not None and body.get(rest_resource.name_key):
-                by_name.setdefault(str(body[rest_resource.name_key]), []).append(body)
             own_id = str(body[rest_resource.id_key])
-            self._cache.put(self._cloud.cache_key, rest_resource.entity, own_id, own_id, self._now)
-        for name, bodies in by_name.items():
-            if len(bodies) == 1:
-                own_id = str(bodies[0][rest_resource.id_key])
-                self._cache.put(
-                    self._cloud.cache_key, rest_resource.entity, name, own_id, self._now
-                )
-        return by_name.get(value) or calls.find_by_name(value)
+            by_id[own_id] = [own_id]
+            if rest_resource.name_key is not None and body.get(rest_resource.name_key):
+                by_name.setdefault(str(body[rest_resource.name_key]), []).append(own_id)
+        found = {**by_id, **by_name}
+        for name, ids in found.items():
+            if len(ids) == 1:
+                self._cache.put(*where, name, ids[0], self._now)
+        return found
 
     @staticmethod
     def _by_id(calls: RestResourceClient, value: str) -> str | None:

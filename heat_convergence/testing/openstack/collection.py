@@ -6,8 +6,9 @@ Decides ids, filters, pages and due changes.  Used by ``emulation``, whose clock
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 Json = Any
@@ -74,12 +75,22 @@ class EmulatedCollection:
             for name, values in query.items()
             if name not in ("limit", "marker", "changes-since", "sort_key", "sort_dir")
         }
-        matching = [body for body in self.bodies() if _matches(body, filters)]
         marker = query.get("marker", [""])[0]
-        ids = [str(body[self._id_key]) for body in matching]
-        start = ids.index(marker) + 1 if marker in ids else 0
         limit = min(int(query.get("limit", [MAX_PAGE_SIZE])[0]), MAX_PAGE_SIZE)
-        return matching[start : start + limit], start + limit < len(matching)
+        matching = (
+            body for body in self._bodies_after(marker, filters) if _matches(body, filters)
+        )
+        page = list(islice(matching, limit + 1))
+        return page[:limit], len(page) > limit
+
+    def _bodies_after(
+        self, marker: str, filters: Mapping[str, list[str]]
+    ) -> Iterator[dict[str, Json]]:
+        """Return the bodies after that of the marker, or all if it is in no page."""
+        bodies = self.bodies()
+        item = self._items.get(marker)
+        known = item is not None and _matches(item.body, filters)
+        return islice(bodies, list(self._items).index(marker) + 1 if known else 0, None)
 
     def _apply_due_changes(self) -> None:
         now_s = self._now_s()

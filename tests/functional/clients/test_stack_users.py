@@ -9,7 +9,7 @@ import pytest
 
 from heat_convergence.clients import signed_urls
 from heat_convergence.clients.auth import ServiceAuth
-from heat_convergence.clients.identity_probe import IdentityProbe
+from heat_convergence.clients.login.identity_probe import IdentityProbe
 from heat_convergence.clients.settings import ClientSettings
 from heat_convergence.clients.signed_urls import Ec2SignatureVerifier
 from heat_convergence.clients.stack_users import Ec2Keys, StackUser, StackUsers

@@ -176,7 +176,7 @@ def test_servers_authenticate_at_configured_endpoint(interface: str) -> None:
         load_credential=lambda _tree: SimpleNamespace(
             intent_name=None, region="R"))  # fmt: skip
     cloud = StackCloud("tree", clouds)  # type: ignore[arg-type]
-    cloud.__dict__["session"] = SimpleNamespace(get_endpoint=endpoint)
+    cloud._session = SimpleNamespace(get_endpoint=endpoint)  # type: ignore[assignment]
     inside = "http://keystone.inside:5000/v3"
     assert cloud.server_auth_url == (inside if interface else "http://keystone.example:5000/v3")
     query = {"service_type": "identity", "interface": "internal", "region_name": "R"}

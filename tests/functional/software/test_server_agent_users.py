@@ -18,6 +18,7 @@ from heat_convergence.clients import endpoints
 from heat_convergence.clients.rest_client import RequestLimiter, SdkCloudClient
 from heat_convergence.clients.settings import ClientSettings
 from heat_convergence.clients.stack_users import StackUser, StackUsers
+from heat_convergence.clients.version_documents import VersionDocuments
 from heat_convergence.common.errors import MissingCredentialError
 from heat_convergence.convergence.model.action import Action
 from heat_convergence.resources.catalog.resource_types import load_resource_types
@@ -86,7 +87,7 @@ def fake() -> Iterator[FakeKeystone]:
 
 
 def users_of(fake: FakeKeystone, how: ClientSettings = DOMAIN) -> StackUsers:
-    service: Any = SimpleNamespace(auth_url=fake.url)
+    service: Any = SimpleNamespace(auth_url=fake.url, documents=VersionDocuments())
     return StackUsers(how, service)
 
 

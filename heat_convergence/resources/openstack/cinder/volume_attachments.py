@@ -22,9 +22,9 @@ class VolumeAttachment(DeclarativeType):
     """A volume's attachment to a server, with the volume's id as its physical id."""
 
     def create(self, context: ResourceContext) -> VerbResult:
-        """Attach the volume."""
+        """Attach the volume, which is not done when the compute service has answered."""
         self._attach(context, context.properties)
-        return self.observe(replace(context, physical_id=self._volume_id(context.properties)))
+        return self._busy(replace(context, physical_id=self._volume_id(context.properties)))
 
     def resume_create(self, context: ResourceContext) -> VerbResult:
         """Observe the attachment that ``find`` found."""

@@ -2,7 +2,8 @@
 
 Nova names the networks of an address but neither their ids nor the ports.  An observation that
 finds servers ready reads the ports of all of them from Neutron by few lists, and records them with
-the servers' attributes; a view of one server reads them anew.
+the servers' attributes; a view of one server reads them anew.  A list that has room for them also
+reads the ports of servers that are still being built, which mostly have them by then.
 Source: Heat's ``OS::Nova::Server``, attributes ``addresses`` and ``networks``.
 """
 
@@ -10,9 +11,11 @@ from __future__ import annotations
 
 import ipaddress
 import logging
+import threading
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from heat_convergence.common.errors import Error
@@ -24,7 +27,51 @@ Json = Any
 LOG = logging.getLogger(__name__)
 INTERFACES = "interfaces"  # key of the recorded attributes
 ADDRESSES = "addresses"
+MAX_EARLY_INTERFACES = 10_000
+EARLY_TTL = timedelta(minutes=5)  # within which most servers are built
 _TYPE, _MAC = "OS-EXT-IPS:type", "OS-EXT-IPS-MAC:mac_addr"
+
+
+class EarlyInterfaces:
+    """Interfaces of servers that were not ready when they were read. Thread-safe, bounded.
+
+    An entry serves one observation, and only if Nova shows the same addresses by then.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[tuple[str, str], tuple[datetime, dict[str, Json]]] = OrderedDict()
+
+    def put(self, key: tuple[str, str], interfaces: dict[str, Json], now: datetime) -> None:
+        """Keep the interfaces of a server.
+
+        Args:
+            key: The key of the cloud and the id of the server.
+            interfaces: What ``InterfaceReader`` has read; nothing is kept without a port.
+            now: The time of the read.
+        """
+        if not interfaces["ports"]:
+            return
+        with self._lock:
+            self._kept[key] = (now, interfaces)
+            while len(self._kept) > MAX_EARLY_INTERFACES:
+                self._kept.popitem(last=False)
+
+    def take(
+        self, key: tuple[str, str], shown: Mapping[str, Json], now: datetime
+    ) -> dict[str, Json] | None:
+        """Return and forget the interfaces of a server; None where they may have changed."""
+        with self._lock:
+            read_at, interfaces = self._kept.pop(key, (None, {}))
+        if read_at is None or now - read_at >= EARLY_TTL:
+            return None
+        known = {one["addr"] for port in interfaces["ports"] for one in port["fixed"]}
+        return interfaces if known == _fixed_addresses(shown) else None
+
+
+def _fixed_addresses(shown: Mapping[str, Json]) -> set[str]:
+    items = [item for each in (shown.get(ADDRESSES) or {}).values() for item in each]
+    return {item["addr"] for item in items if item.get(_TYPE) != "floating"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,18 +81,43 @@ class InterfaceReader:
     Attributes:
         client_for: Returns calls about an entity.
         body_cache: Bodies of networks and subnets that were read recently.
+        early: Interfaces that earlier observations have read.
         now: The time that decides which of them are too old.
+        has_floating_addresses: Whether there may be floating addresses.
     """
 
     client_for: Callable[[str], RestResourceClient]
     body_cache: BodyCache
+    early: EarlyInterfaces
     now: datetime
+    has_floating_addresses: bool = True
 
-    def read_interfaces(self, server_ids: Sequence[str]) -> dict[str, dict[str, Json]]:
+    def read_interfaces(
+        self, ready: Mapping[str, Mapping[str, Json]], others: Sequence[str] = ()
+    ) -> dict[str, dict[str, Json]]:
         """Return server id → its interfaces, to be recorded; nothing if Neutron fails.
 
         A ready server is not to fail, nor to wait, because the ports cannot be read.
+
+        Args:
+            ready: The bodies of ready servers by id.
+            others: Ids of servers of the same project that are likely to be ready soon.
         """
+        cloud_key = self.client_for("neutron.port").cloud.cache_key
+        found: dict[str, dict[str, Json]] = {}
+        for server_id, body in ready.items():
+            interfaces = self.early.take((cloud_key, server_id), body, self.now)
+            if interfaces is not None:
+                found[server_id] = interfaces
+        unread = sorted(ready.keys() - found.keys())
+        soon = sorted(others)[: -len(unread) % IDS_PER_QUERY]
+        read = self._read_if_possible([*unread, *soon]) if unread else {}
+        for server_id in soon:
+            if server_id in read:
+                self.early.put((cloud_key, server_id), read[server_id], self.now)
+        return {**found, **{one: read[one] for one in unread if one in read}}
+
+    def _read_if_possible(self, server_ids: Sequence[str]) -> dict[str, dict[str, Json]]:
         try:
             return self._read(server_ids)
         except Error as error:
@@ -59,7 +131,8 @@ class InterfaceReader:
         ports = list(self._list("neutron.port", "device_id", server_ids))
         if not ports:
             return {server_id: {"ports": []} for server_id in server_ids}
-        floating = self._floating_addresses([port["id"] for port in ports])
+        port_ids = [port["id"] for port in ports] if self.has_floating_addresses else []
+        floating = self._floating_addresses(port_ids)
         networks = self._bodies("neutron.network", {port["network_id"] for port in ports})
         subnets = self._bodies("neutron.subnet", {one for port in ports for one in _subnets(port)})
         found = {}

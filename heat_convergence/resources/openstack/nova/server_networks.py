@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from heat_convergence.common.failures import ResourceGone
+from heat_convergence.convergence.model.action import Action
 from heat_convergence.resources.driver.arguments import ArgumentBuilder
 from heat_convergence.resources.driver.resource_client import RestResourceClient
 
@@ -27,6 +28,17 @@ def has_managed_port(network: NetworkEntry) -> bool:
     if network.get("port") or network.get("allocate_network"):
         return False
     return any(network.get(key) for key in (*MANAGED_PORT_KEYS, "floating_ip"))
+
+
+def may_have_floating_addresses(action: Action, properties: Mapping[str, Json]) -> bool:
+    """Return whether floating addresses may lead to the server's ports.
+
+    None does when a server has just been created and Nova has created its ports with it.
+    """
+    networks = properties.get("networks") or ()
+    return action is not Action.CREATE or any(
+        network.get("port") or network.get("floating_ip") for network in networks
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,11 +14,12 @@ from typing import Any, ClassVar
 
 from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.model.job import ObservedState
+from heat_convergence.resources.driver.declarative_steps import DriverContext
 from heat_convergence.resources.driver.ownership_marks import (
     has_any_ownership_mark,
     ownership_mark,
 )
-from heat_convergence.resources.driver.type_spec import PhysicalResource
+from heat_convergence.resources.driver.type_spec import PhysicalResource, TypeSpec
 from heat_convergence.resources.openstack.nova import (
     server_agents,
     server_arguments,
@@ -28,6 +29,7 @@ from heat_convergence.resources.openstack.nova import (
 from heat_convergence.resources.openstack.nova.server_addresses import (
     ADDRESSES,
     INTERFACES,
+    EarlyInterfaces,
     InterfaceReader,
     addresses_by_network,
     full_addresses,
@@ -36,6 +38,7 @@ from heat_convergence.resources.openstack.nova.server_addresses import (
 from heat_convergence.resources.openstack.nova.server_networks import (
     MANAGED_PORTS,
     has_managed_port,
+    may_have_floating_addresses,
 )
 from heat_convergence.resources.openstack.nova.server_updates import (
     EXTENDED_MICROVERSION,
@@ -49,6 +52,7 @@ from heat_convergence.resources.protocol.verb_values import ResourceContext, Ver
 Json = Any
 UPDATE_POLICY_REPLACE = "REPLACE"
 _TASK_STATE = "OS-EXT-STS:task_state"
+_BUILD_TIME_S = 1.0  # in which no server becomes active, so that no observation is made
 # A server that others have stopped stays so until somebody starts it.
 _STOPPED = frozenset({"SHUTOFF", "PAUSED", "SUSPENDED", "RESCUE", "SHELVED", "SHELVED_OFFLOADED"})
 _ACCEPTED_STATUSES: Mapping[Action, frozenset[str]] = {
@@ -66,6 +70,11 @@ class Server(UpdatableServer):
     releases_identity: ClassVar[bool] = True
     secret_data: ClassVar[frozenset[str]] = server_agents.SECRET_DATA_KEYS
 
+    def __init__(self, spec: TypeSpec, context: DriverContext) -> None:
+        """Build the type; see ``DeclarativeSteps``."""
+        super().__init__(spec, context)
+        self._early_interfaces = EarlyInterfaces()
+
     def create(self, context: ResourceContext) -> VerbResult:
         """Create the agent user, the managed ports and the server."""
         client, properties = self.extended_client(context), context.properties
@@ -78,7 +87,8 @@ class Server(UpdatableServer):
             body["os:scheduler_hints"] = hints
         server = client.send("POST", client.path(), body).body["server"]
         result = self.to_result(replace(context, physical_id=server["id"]), server)
-        return replace(result, data=context.data or None)
+        first_poll_s = (result.poll_after_s or 0.0) + _BUILD_TIME_S
+        return replace(result, data=context.data or None, poll_after_s=first_poll_s)
 
     def resume_create(self, context: ResourceContext) -> VerbResult:
         """Observe the server, with the credentials that its agent was created with."""
@@ -206,23 +216,43 @@ class Server(UpdatableServer):
         self, contexts: Sequence[ResourceContext], results: Mapping[str, VerbResult]
     ) -> Mapping[str, VerbResult]:
         """Return the results with the interfaces of those servers that are ready."""
-        ready = {
-            context.resource_id: self._id(context)
-            for context in contexts
-            if context.resource_id in results
-            and results[context.resource_id].observed is ObservedState.READY
-        }
+        ready = self._ids_observed_as(ObservedState.READY, contexts, results)
         if not ready:
             return results
+        others = self._ids_observed_as(ObservedState.BUSY, contexts, results)
         reader = InterfaceReader(
-            partial(self.client_for, contexts[0]), self.context.body_cache, contexts[0].now
+            partial(self.client_for, contexts[0]),
+            self.context.body_cache,
+            self._early_interfaces,
+            contexts[0].now,
+            has_floating_addresses=any(
+                may_have_floating_addresses(context.action, context.properties)
+                for context in contexts
+            ),
         )
-        interfaces = reader.read_interfaces(sorted(set(ready.values())))
+        bodies = {
+            server_id: (results[resource_id].attributes or {}).get("show") or {}
+            for resource_id, server_id in ready.items()
+        }
+        interfaces = reader.read_interfaces(bodies, sorted(set(others.values())))
         found = {
             resource_id: with_interfaces(results[resource_id], interfaces.get(server_id))
             for resource_id, server_id in ready.items()
         }
         return {**results, **found}
+
+    def _ids_observed_as(
+        self,
+        state: ObservedState,
+        contexts: Sequence[ResourceContext],
+        results: Mapping[str, VerbResult],
+    ) -> dict[str, str]:
+        """Return resource id → server id of the servers in a state."""
+        return {
+            context.resource_id: self._id(context)
+            for context in contexts
+            if context.resource_id in results and results[context.resource_id].observed is state
+        }
 
     def recorded_attributes(
         self, context: ResourceContext, body: Mapping[str, Json]

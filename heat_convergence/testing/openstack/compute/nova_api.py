@@ -93,8 +93,9 @@ def _create(emulation: Emulation, request: EmulatedRequest) -> EmulatedResponse:
             _reserve_volume(emulation, device["uuid"], server_id)
     item = emulation.collection("nova.server").add(body)
     up = {"status": "ACTIVE", "OS-EXT-STS:task_state": None}
-    item.scheduled_changes = [(emulation.now_s + SPAWN_TIME_S, up)]
-    _show_addresses(emulation, server_id, SPAWN_TIME_S)
+    spawn_time_s = emulation.latency_s.get("nova.server", SPAWN_TIME_S)
+    item.scheduled_changes = [(emulation.now_s + spawn_time_s, up)]
+    _show_addresses(emulation, server_id, spawn_time_s)
     return EmulatedResponse(202, {"server": {"id": server_id, "adminPass": "x"}})
 
 
