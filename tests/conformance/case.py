@@ -30,7 +30,8 @@ class ConformanceCase:
         properties: The properties of the create.
         changes: Properties that each update changes; None removes a property.
         updates: Complete properties of updates, which come before ``changes``.
-        attributes: Expected values after the last update.
+        attributes: Expected values after the last update; placeholders are replaced.
+        emulation_attributes: Further expected values, of the emulation alone.
         replacement_properties: Properties that differ in the replacement; None if two resources
             cannot exist at once.
         needs_admin: Whether the user must be an administrator.
@@ -46,6 +47,7 @@ class ConformanceCase:
     changes: Sequence[Mapping[str, Json]] = ()
     updates: Sequence[Mapping[str, Json]] = ()
     attributes: Mapping[str, Json] = field(default_factory=dict)
+    emulation_attributes: Mapping[str, Json] = field(default_factory=dict)
     replacement_properties: Mapping[str, Json] | None = field(default_factory=dict)
     needs_admin: bool = False
     can_be_found: bool = True
@@ -65,6 +67,11 @@ class ConformanceCase:
         for change in self.changes:
             now = merge_properties(now, change)
             yield now
+
+    @property
+    def type_names(self) -> frozenset[str]:
+        """The types of the tested resource and of those that it needs."""
+        return frozenset({self.type, *(name for _, name, _ in self.prerequisites)})
 
     @property
     def final_properties(self) -> Mapping[str, Json]:

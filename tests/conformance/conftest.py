@@ -2,7 +2,8 @@
 
 ``HEAT_CONVERGENCE_TEST_CLOUD`` names a JSON file with ``auth_url``, ``region``, ``password``,
 ``projects`` and ``ids`` of the real cloud; its users ``demo`` and ``admin`` are used.  Without it
-the tests on a real cloud are skipped, also under ``CI=true``.
+the tests on a real cloud are skipped, also under ``CI=true``, as is a case of a service that the
+cloud's catalog does not list.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ import os
 import socket
 import threading
 import uuid
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -26,6 +27,13 @@ from heat_convergence.clients.rest_client import RequestLimiter, SdkCloudClient
 from heat_convergence.resources.registry import ResourceTypeRegistry
 from heat_convergence.testing.openstack.emulation import PROJECT_ID
 from heat_convergence.testing.openstack.http_adapter import connect, create_emulation
+from tests.conformance.case import ConformanceCase
+from tests.conformance.emulated_objects import (
+    EMULATED_OBJECTS,
+    ObjectFactory,
+    replace_placeholders,
+)
+from tests.conformance.real_objects import object_factories, system_connection
 from tests.conformance.type_driver import ResourceTypeDriver
 
 TESTBED_VARIABLE = "HEAT_CONVERGENCE_TEST_CLOUD"
@@ -36,27 +44,37 @@ class ConformanceTestbed:
     """A cloud and the values of the placeholders in cases.
 
     Args:
-        placeholders: Name in braces in cases → its value.
+        placeholders: Name in braces in cases → its value, or a function that returns it.
         driver: Returns a driver for a user, whether administrator or not.
+        is_emulated: Whether the services are emulated.
     """
 
     def __init__(
-        self, placeholders: dict[str, str], driver: Callable[[bool], ResourceTypeDriver]
+        self,
+        placeholders: Mapping[str, str | ObjectFactory],
+        driver: Callable[[bool], ResourceTypeDriver],
+        *,
+        is_emulated: bool = False,
     ) -> None:
         self._placeholders = placeholders
         self.driver = driver
+        self.is_emulated = is_emulated
+
+    def require_services(self, case: ConformanceCase) -> None:
+        """Skip a test whose case has a type of a service that the cloud lacks."""
+        driver = self.driver(case.needs_admin)
+        types = [driver.registry.get(name) for name in case.type_names]
+        for service in sorted({str(each.service) for each in types}):
+            if not driver.cloud.has_service(service):
+                pytest.skip(f"the cloud has no service {service}")
+
+    def own_attributes(self, case: ConformanceCase) -> Mapping[str, Any]:
+        """Return the expected values of attributes that hold on this cloud alone."""
+        return case.emulation_attributes if self.is_emulated else {}
 
     def substitute(self, value: Any) -> Any:
         """Return the value with all placeholders replaced, at any depth."""
-        if isinstance(value, str):
-            for word, meaning in self._placeholders.items():
-                value = value.replace("{" + word + "}", meaning)
-            return value
-        if isinstance(value, dict):
-            return {key: self.substitute(item) for key, item in value.items()}
-        if isinstance(value, list | tuple):
-            return [self.substitute(item) for item in value]
-        return value
+        return replace_placeholders(value, self._placeholders)
 
 
 @pytest.fixture(scope="session")
@@ -79,16 +97,7 @@ def emulated_testbed(registry: ResourceTypeRegistry) -> ConformanceTestbed:
             now=lambda: START_TIME + timedelta(seconds=emulation.now_s),
         )
 
-    placeholders = {
-        "other_project": "5f1c0de0000000000000000000000002",
-        "third_project": "5f1c0de0000000000000000000000003",
-        "agent": str(uuid.uuid4()),
-        "uuid": str(uuid.uuid4()),
-        "file": "http://files.invalid/image",
-        "second_image": "cirros-2",
-        "host": "host-1",
-    }
-    return ConformanceTestbed(placeholders, driver)
+    return ConformanceTestbed(EMULATED_OBJECTS, driver, is_emulated=True)
 
 
 @pytest.fixture(scope="session")
@@ -108,35 +117,26 @@ def real_testbed(registry: ResourceTypeRegistry) -> Iterator[ConformanceTestbed]
         return ResourceTypeDriver(clouds[user], testbed["projects"][user], registry)
 
     hosts = connections["admin"].compute.services(binary="nova-compute")
-    placeholders = {
+    placeholders: dict[str, str | ObjectFactory] = {
         "other_project": testbed["projects"]["alt_demo"],
         "third_project": testbed["projects"]["service"],
         "uuid": str(uuid.uuid4()),
         "host": next(iter(hosts)).host,
+        "database_flavor": "m1.tiny",
+        "second_database_flavor": "m1.small",
         **testbed["ids"],
     }
-    with _another_image(connections["demo"]) as image, _file_server() as url:
-        yield ConformanceTestbed({**placeholders, "second_image": image, "file": url}, driver)
+    system = system_connection(testbed["auth_url"], testbed["region"], testbed["password"])
+    with ExitStack() as cleanup:
+        placeholders.update(object_factories(connections, system, cleanup))
+        placeholders["file"] = cleanup.enter_context(_file_server())
+        yield ConformanceTestbed(placeholders, driver)
 
 
 def _sdk_client(
     user: str, project_id: str, connection: openstack.connection.Connection
 ) -> SdkCloudClient:
     return SdkCloudClient(user, project_id, lambda: connection, RequestLimiter(8))
-
-
-@contextmanager
-def _another_image(cloud: openstack.connection.Connection) -> Iterator[str]:
-    image = cloud.image.create_image(
-        name=f"hc-image-{uuid.uuid4().hex[:8]}",
-        disk_format="raw",
-        container_format="bare",
-        data=bytes(1024),
-    )
-    try:
-        yield image.id
-    finally:
-        cloud.image.delete_image(image.id)
 
 
 @contextmanager

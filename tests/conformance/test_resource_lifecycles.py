@@ -9,6 +9,8 @@ import pytest
 
 from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.model.job import ObservedState
+from heat_convergence.resources.driver.bulk_reads import read_bodies
+from heat_convergence.resources.driver.declarative import DeclarativeType
 from heat_convergence.resources.openstack.associations import Association
 from tests.conformance.case import ConformanceCase, SupportedCloud, merge_properties
 from tests.conformance.cases.all_cases import CASES
@@ -38,12 +40,15 @@ def _run_lifecycle(
     )
     results = driven.type.observe_many([driven.context])
     assert results[driven.context.resource_id].observed is ObservedState.READY
+    if not case.always_exists:
+        _check_list(driven)
     driver.run_action(SUBJECT, Action.CHECK)
     for properties in case.properties_after_updates():
         before = driven.context.properties
         driver.update(SUBJECT, cloud_testbed.substitute(dict(properties)))
         _check_shown_values(driven, before)
-    for attribute, expected in case.attributes.items():
+    expected_values = {**case.attributes, **cloud_testbed.own_attributes(case)}
+    for attribute, expected in cloud_testbed.substitute(expected_values).items():
         assert driver.attribute(SUBJECT, attribute) == driver.resolve_references(expected), (
             attribute
         )
@@ -55,6 +60,18 @@ def _run_lifecycle(
         assert _find_after_delete(driver, driven) is None
     if not case.always_exists:
         assert driven.type.observe(driven.context).observed is ObservedState.ABSENT
+
+
+def _check_list(driven: DrivenResource) -> None:
+    """Check that the list by which many resources are observed shows this one as ready."""
+    resource_type, context = driven.type, driven.context
+    own = type(resource_type).observe_many is not DeclarativeType.observe_many
+    if own or resource_type.spec.path_properties:
+        return
+    key = resource_type.path_id(str(context.physical_id))
+    listed = read_bodies(resource_type.client(context), [context], lambda _: key)
+    body = listed[key]
+    assert resource_type.to_result(context, body).observed is ObservedState.READY
 
 
 def _check_shown_values(driven: DrivenResource, before: Mapping[str, Any]) -> None:
@@ -112,4 +129,5 @@ def test_lifecycle_on_emulation(
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("case", _cases(SupportedCloud.EMULATION_ONLY))
 def test_lifecycle_on_real_cloud(case: ConformanceCase, real_testbed: ConformanceTestbed) -> None:
+    real_testbed.require_services(case)
     _run_case(real_testbed, case)

@@ -16,7 +16,7 @@ class _MissingResource:
 class AlarmResource(_MissingResource):
     """An alarm of Aodh; a list of alarms has no outer key."""
 
-    base_path = "/v2/alarms"
+    base_path = "/alarms"
 
 
 class ContainerResource(_MissingResource):

@@ -89,6 +89,7 @@ COMPARISONS: Mapping[str, Mapping[str, PropertyComparison]] = {
         "metadata": PropertyComparison(Comparison.SUBSET, "extra_specs"),
     },
     "OS::Glance::WebImage": {**_NAME, "tags": SUBSET, "location": NOT_READABLE},
+    "OS::Octavia::L7Policy": {"position": SET_BY_SERVICE},  # at most the number of policies
     "OS::Octavia::Pool": {"session_persistence": SUBSET},
     "OS::Octavia::LoadBalancer": {"vip_address": NORMALIZED},
     "OS::Octavia::Listener": {"allowed_cidrs": NORMALIZED},

@@ -12,7 +12,7 @@ import re
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from heat_convergence.resources.catalog.rest_resources import REST_RESOURCES
@@ -32,6 +32,7 @@ class EmulatedRequest:
         service: openstacksdk's name of the service, such as ``block_storage``.
         path: The path below the service's endpoint.
         path_parameters: Values of the placeholders in the handler's path.
+        headers: Headers as sent.
     """
 
     service: str
@@ -40,6 +41,7 @@ class EmulatedRequest:
     query: Mapping[str, list[str]]
     body: Json
     path_parameters: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,15 +243,7 @@ class Emulation:
             for service, method, pattern, handler in self._handlers:
                 match = pattern.match(request.path)
                 if match and (service, method) == (request.service, request.method):
-                    path_values = match.groupdict()
-                    matched = EmulatedRequest(
-                        request.service,
-                        request.method,
-                        request.path,
-                        request.query,
-                        request.body,
-                        path_values,
-                    )
+                    matched = replace(request, path_parameters=match.groupdict())
                     return handler(self, matched)
             return self._handle_generic(request)
         except EmulatedError as error:

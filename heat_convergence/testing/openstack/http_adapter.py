@@ -41,7 +41,7 @@ SERVICE_ENDPOINTS: Mapping[str, tuple[str, str, str]] = {
     "load_balancer": ("load-balancer", "/load-balancer/v2.0", ""),
     "dns": ("dns", "/dns/v2", ""),
     "shared_file_system": ("shared-file-system", "/share/v2", "2.85"),
-    "alarm": ("alarming", "/alarm", ""),
+    "alarm": ("alarming", "/alarm/v2", ""),
     "message": ("messaging", "/messaging/v2", ""),
     "workflow": ("workflowv2", "/workflow/v2", ""),
     "container_infrastructure_management": ("container-infra", "/container-infra/v1", ""),
@@ -106,6 +106,7 @@ class EmulatedHttpAdapter(BaseAdapter):
                         unquote(url.path[len(path) :]),
                         parse_qs(url.query),
                         _json_body(request),
+                        headers={name: str(value) for name, value in request.headers.items()},
                     )
                 )
         return EmulatedResponse(404, {"error": {"message": f"nothing at {url.path}"}})

@@ -16,6 +16,7 @@ from heat_convergence.resources.driver.declarative import DeclarativeType
 from heat_convergence.testing.openstack.error_state import ErrorState
 from tests.conformance.case import ConformanceCase
 from tests.conformance.cases.all_cases import CASES
+from tests.conformance.emulated_objects import EMULATED_OBJECTS, replace_placeholders
 from tests.functional.harness import LocalService
 from tests.functional.openstack_types.emulated_service import (
     ClockedEmulation,
@@ -56,13 +57,15 @@ def _in_template(value: Json) -> Json:
         return {name: _in_template(each) for name, each in value.items()}
     if isinstance(value, list | tuple):
         return [_in_template(each) for each in value]
-    return "http://files.invalid/image" if value == "{file}" else value
+    return replace_placeholders(value, EMULATED_OBJECTS)
 
 
 def _template_of(case: ConformanceCase) -> Json:
+    # A prerequisite of the tested type would end in the error state in place of the resource.
     resources = {
         name: {"type": type_name, "properties": _in_template(dict(properties))}
         for name, type_name, properties in case.prerequisites
+        if type_name != case.type
     }
     resources[SUBJECT] = {
         "type": case.type,

@@ -21,13 +21,14 @@ from heat_convergence.resources.openstack.aodh.alarms import (
     ThresholdAlarm,
 )
 
+TESTED_RELEASE = "Aodh 23"
 REST_RESOURCES = by_entity(
     make_rest_resource(
         "Aodh", "alarm", "alarm", AlarmResource, id_key="alarm_id", name_query=None
     ),
 )
 
-_spec = partial(make_spec, "Aodh", REST_RESOURCES)
+_spec = partial(make_spec, "Aodh", REST_RESOURCES, test_environment=TESTED_RELEASE)
 _QUEUES = omit_arguments("alarm_queues", "ok_queues", "insufficient_data_queues")
 # The names of a map's keys, so that those without a value are not sent.
 _TIME_CONSTRAINTS = rename_arguments(

@@ -16,6 +16,7 @@ from heat_convergence.resources.driver.type_spec import omit_arguments, rename_a
 from heat_convergence.resources.openstack.mistral.external_resources import ExternalResource
 from heat_convergence.resources.openstack.mistral.workflows import CronTrigger, Workflow
 
+TESTED_RELEASE = "Mistral 23"
 _rest_resource = partial(make_rest_resource, "Mistral", "workflow", ids_are_uuids=False)
 
 REST_RESOURCES = by_entity(
@@ -24,7 +25,7 @@ REST_RESOURCES = by_entity(
     _rest_resource("cron_trigger", CronTriggerResource, id_key="name"),
 )
 
-_spec = partial(make_spec, "Mistral", REST_RESOURCES)
+_spec = partial(make_spec, "Mistral", REST_RESOURCES, test_environment=TESTED_RELEASE)
 
 TYPE_SPECS = (
     _spec("Workflow", "workflow", live_attributes=frozenset({"executions"})),

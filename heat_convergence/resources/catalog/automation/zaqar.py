@@ -18,6 +18,7 @@ from heat_convergence.resources.openstack.zaqar.subscriptions import (
 )
 from heat_convergence.resources.transports.message_queues import CLIENT_ID
 
+TESTED_RELEASE = "Zaqar 23"
 _rest_resource = partial(
     make_rest_resource, "Zaqar", "message", headers=(("Client-ID", CLIENT_ID),), name_query=None
 )
@@ -35,7 +36,7 @@ REST_RESOURCES = by_entity(
     ),
 )
 
-_spec = partial(make_spec, "Zaqar", REST_RESOURCES)
+_spec = partial(make_spec, "Zaqar", REST_RESOURCES, test_environment=TESTED_RELEASE)
 _subscription = partial(
     _spec,
     has_name=False,

@@ -11,6 +11,7 @@ from heat_convergence.resources.driver.rest_resources import by_entity
 from heat_convergence.resources.driver.type_spec import StatusMapping
 from heat_convergence.resources.openstack.blazar.reservations import Lease, ReservableHost
 
+TESTED_RELEASE = "Blazar 18"
 _rest_resource = partial(
     make_rest_resource, "Blazar", "reservation", name_query=None, ids_are_uuids=False
 )
@@ -19,7 +20,9 @@ REST_RESOURCES = by_entity(
     _rest_resource("host", HostResource), _rest_resource("lease", LeaseResource)
 )
 
-_spec = partial(make_spec, "Blazar", REST_RESOURCES, has_name=False)
+_spec = partial(
+    make_spec, "Blazar", REST_RESOURCES, test_environment=TESTED_RELEASE, has_name=False
+)
 
 TYPE_SPECS = (
     _spec("Host", "host"),

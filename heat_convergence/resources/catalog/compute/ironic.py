@@ -12,6 +12,7 @@ from heat_convergence.resources.driver.rest_resources import by_entity
 from heat_convergence.resources.driver.type_spec import ArgumentMapping
 from heat_convergence.resources.openstack.ironic.ports import BaremetalPort
 
+TESTED_RELEASE = "Ironic 39"
 # The first microversion whose ports have all properties.
 _rest_resource = partial(
     make_rest_resource,
@@ -35,6 +36,7 @@ TYPE_SPECS = (
         REST_RESOURCES,
         "Port",
         "port",
+        test_environment=TESTED_RELEASE,
         arguments={
             "node": ArgumentMapping("node_uuid", "ironic.node"),
             "portgroup": ArgumentMapping("portgroup_uuid", "ironic.portgroup"),

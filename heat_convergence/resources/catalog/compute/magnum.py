@@ -17,6 +17,7 @@ from heat_convergence.resources.driver.type_spec import (
 )
 from heat_convergence.resources.openstack.magnum.clusters import Cluster, ClusterTemplate
 
+TESTED_RELEASE = "Magnum 23"
 _rest_resource = partial(
     make_rest_resource,
     "Magnum",
@@ -31,7 +32,7 @@ REST_RESOURCES = by_entity(
     _rest_resource("cluster_template", cluster_template.ClusterTemplate),
 )
 
-_spec = partial(make_spec, "Magnum", REST_RESOURCES)
+_spec = partial(make_spec, "Magnum", REST_RESOURCES, test_environment=TESTED_RELEASE)
 _CLUSTER_TEMPLATE = _spec(
     "ClusterTemplate",
     "cluster_template",

@@ -9,6 +9,7 @@ from heat_convergence.resources.driver.rest_resources import by_entity
 from heat_convergence.resources.driver.type_spec import StatusMapping, omit_arguments
 from heat_convergence.resources.openstack.zun.containers import ContainerNetworks, ZunContainer
 
+TESTED_RELEASE = "Zun 18"
 REST_RESOURCES = by_entity(
     make_rest_resource(
         "Zun",
@@ -30,6 +31,7 @@ TYPE_SPECS = (
         REST_RESOURCES,
         "Container",
         "container",
+        test_environment=TESTED_RELEASE,
         arguments=omit_arguments("command", "restart_policy", "mounts"),
         status_mapping=StatusMapping(
             ready=frozenset({"running"}),

@@ -20,6 +20,7 @@ from heat_convergence.resources.driver.type_spec import (
 from heat_convergence.resources.openstack.designate.zones import RecordSet, Zone
 from heat_convergence.template.environment.readiness import ReadinessLevel
 
+TESTED_RELEASE = "Designate 23"
 _rest_resource = partial(
     make_rest_resource, "Designate", "dns", ownership_mark_field=OwnershipMarkField.DESCRIPTION
 )
@@ -34,6 +35,7 @@ _spec = partial(
     make_spec,
     "Designate",
     REST_RESOURCES,
+    test_environment=TESTED_RELEASE,
     status_mapping=StatusMapping(busy=frozenset({"pending"})),
     deletes_asynchronously=True,
     has_name=False,

@@ -34,6 +34,7 @@ from heat_convergence.resources.driver.type_spec import (
 from heat_convergence.resources.openstack.octavia.l7_policies import L7Policy
 from heat_convergence.resources.openstack.quotas import Quota
 
+TESTED_RELEASE = "Octavia 19"
 PROVISIONING_STATUS = StatusMapping(
     body_key="provisioning_status",
     ready=frozenset({"active"}),
@@ -90,7 +91,7 @@ _LOAD_BALANCER = {"loadbalancer": ArgumentMapping("loadbalancer_id", "octavia.lo
 _LISTENER = {"listener": ArgumentMapping("listener_id", "octavia.listener")}
 
 
-_spec = partial(make_spec, "Octavia", REST_RESOURCES)
+_spec = partial(make_spec, "Octavia", REST_RESOURCES, test_environment=TESTED_RELEASE)
 # Octavia creates, updates and deletes these asynchronously.
 _provisioned = partial(
     _spec,

@@ -17,6 +17,7 @@ from heat_convergence.resources.driver.type_spec import (
 from heat_convergence.resources.openstack.barbican.orders import SecretOrder
 from heat_convergence.resources.openstack.barbican.secrets import Secret, SecretContainer
 
+TESTED_RELEASE = "Barbican 23"
 # Without a limit Barbican returns ten objects; a hundred are the most.
 _rest_resource = partial(
     make_rest_resource,
@@ -37,6 +38,7 @@ _spec = partial(
     make_spec,
     "Barbican",
     REST_RESOURCES,
+    test_environment=TESTED_RELEASE,
     status_mapping=StatusMapping(ready=frozenset({"active"})),
     immutable=True,
 )

@@ -29,6 +29,7 @@ from heat_convergence.resources.openstack.manila.share_networks import (
 from heat_convergence.resources.openstack.manila.shares import AccessRules, Share
 from heat_convergence.resources.openstack.subresources import ExtraSpecs
 
+TESTED_RELEASE = "Manila 23"
 _rest_resource = partial(make_rest_resource, "Manila", "shared_file_system", microversion="2.13")
 
 REST_RESOURCES = by_entity(
@@ -55,7 +56,7 @@ REST_RESOURCES = by_entity(
 )
 
 
-_spec = partial(make_spec, "Manila", REST_RESOURCES)
+_spec = partial(make_spec, "Manila", REST_RESOURCES, test_environment=TESTED_RELEASE)
 
 TYPE_SPECS = (
     _spec(

@@ -9,6 +9,7 @@ from heat_convergence.resources.catalog.catalog_service import CatalogService
 from heat_convergence.resources.driver.rest_resources import by_entity
 from heat_convergence.resources.openstack.swift.containers import Container
 
+TESTED_RELEASE = "Swift 2.38"
 REST_RESOURCES = by_entity(
     make_rest_resource(
         "Swift",
@@ -20,7 +21,9 @@ REST_RESOURCES = by_entity(
     )
 )
 
-TYPE_SPECS = (make_spec("Swift", REST_RESOURCES, "Container", "container"),)
+TYPE_SPECS = (
+    make_spec("Swift", REST_RESOURCES, "Container", "container", test_environment=TESTED_RELEASE),
+)
 
 SWIFT = CatalogService(
     REST_RESOURCES,

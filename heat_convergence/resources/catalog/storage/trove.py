@@ -16,12 +16,13 @@ from heat_convergence.resources.driver.type_spec import (
     rename_arguments,
 )
 from heat_convergence.resources.openstack.trove.clusters import DatabaseCluster
-from heat_convergence.resources.openstack.trove.instances import DatabaseInstance
+from heat_convergence.resources.openstack.trove.instances import READY_STATES, DatabaseInstance
 from heat_convergence.resources.openstack.trove.subresources import (
     InstanceDatabases,
     InstanceUsers,
 )
 
+TESTED_RELEASE = "Trove 26"
 _rest_resource = partial(make_rest_resource, "Trove", "database", name_query=None)
 
 REST_RESOURCES = by_entity(
@@ -49,7 +50,13 @@ def _networks(path: str) -> dict[str, ArgumentMapping]:
 _DATASTORE = rename_arguments(
     datastore_type="datastore.type", datastore_version="datastore.version"
 )
-_spec = partial(make_spec, "Trove", REST_RESOURCES, deletes_asynchronously=True)
+_spec = partial(
+    make_spec,
+    "Trove",
+    REST_RESOURCES,
+    test_environment=TESTED_RELEASE,
+    deletes_asynchronously=True,
+)
 
 TYPE_SPECS = (
     _spec(
@@ -61,9 +68,7 @@ TYPE_SPECS = (
             **rename_arguments(size="volume.size", restore_point="restorePoint.backupRef"),
             "flavor": ArgumentMapping("flavorRef", "trove.flavor"),
         },
-        status_mapping=StatusMapping(
-            ready=frozenset({"active"}), failed=frozenset({"error", "failed"})
-        ),
+        status_mapping=StatusMapping(ready=READY_STATES, failed=frozenset({"error", "failed"})),
         live_attributes=frozenset({"hostname"}),
         subresources=(InstanceDatabases(), InstanceUsers()),
     ),

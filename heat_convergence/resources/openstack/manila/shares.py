@@ -6,10 +6,12 @@ Source: docs.openstack.org/api-ref/shared-file-system.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 from heat_convergence.common.errors import Error
+from heat_convergence.common.failures import Conflict, ResourceGone
 from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.model.job import ObservedState
 from heat_convergence.resources.driver.declarative import DeclarativeType
@@ -101,6 +103,9 @@ def apply_access_rules(
         share_id: The share.
         properties: The share's properties.
         remove: Whether to remove other rules.
+
+    Raises:
+        Conflict: A rule of the same user is still being removed.
     """
     desired = {_rule(each) for each in properties.get(ACCESS_RULES) or ()}
     if not desired and not remove:
@@ -108,7 +113,11 @@ def apply_access_rules(
     listed = client.action(share_id, "access_list")["access_list"]
     current = {_rule(each): str(each["id"]) for each in listed}
     for rule in sorted(current.keys() - desired) if remove else ():
-        client.action(share_id, "deny_access", {"access_id": current[rule]})
+        with suppress(ResourceGone):
+            client.action(share_id, "deny_access", {"access_id": current[rule]})
+    users = {rule[:2] for rule in current.keys() - desired}
+    if remove and any(rule[:2] in users for rule in desired - current.keys()):
+        raise Conflict("an access rule of the same user is being removed")
     for rule in sorted(desired - current.keys()):
         client.action(share_id, "allow_access", dict(zip(_RULE_KEYS, rule, strict=True)))
 

@@ -38,7 +38,7 @@ Json = Any
 EXECUTIONS, EXECUTION_ID = "executions", "execution_id"
 MAX_RECORDED_EXECUTIONS = 1000
 MAX_SHOWN_EXECUTIONS = 20  # each is read by a request of its own
-_TEXT_HEADERS = {"Content-Type": "text/plain"}
+_TEXT_HEADERS = {"Content-Type": "text/plain", "Accept": "*/*"}  # its answer is no JSON by type
 _SHOWN = ("id", "workflow_name", "created_at", "updated_at", "state")
 
 

@@ -11,6 +11,7 @@ from heat_convergence.common.failures import ResourceGone
 from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.model.job import ObservedState
 from heat_convergence.resources.driver.declarative import DeclarativeType
+from heat_convergence.resources.driver.resource_client import MAX_PAGES
 from heat_convergence.resources.protocol.verb_values import ResourceContext, VerbResult
 
 Json = Any
@@ -70,13 +71,24 @@ class Container(DeclarativeType):
         return VerbResult(ObservedState.ABSENT)
 
     def _purge(self, context: ResourceContext, name: str) -> None:
+        """Delete the objects, page by page.
+
+        A list still has objects that have just been deleted or have expired.
+        """
         client = self.client(context)
-        try:
-            listed = client.send("GET", _path(name), query={"format": "json"}).body or ()
-        except ResourceGone:
-            return
-        for item in listed:
-            client.send("DELETE", f"{_path(name)}/{quote(item['name'], safe='')}")
+        marker = ""
+        for _ in range(MAX_PAGES):
+            query = {"format": "json", "marker": marker}
+            try:
+                listed = client.send("GET", _path(name), query=query).body
+            except ResourceGone:
+                return
+            if not listed:
+                return
+            marker = listed[-1]["name"]
+            for item in listed:
+                with contextlib.suppress(ResourceGone):
+                    client.send("DELETE", f"{_path(name)}/{quote(item['name'], safe='')}")
 
     def _result(self, context: ResourceContext, name: str) -> VerbResult:
         shown = self._head(context, name)

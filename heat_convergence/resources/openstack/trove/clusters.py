@@ -12,7 +12,7 @@ from heat_convergence.common.failures import Conflict, ResourceGone
 from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.model.job import ObservedState
 from heat_convergence.resources.driver.declarative import DeclarativeType
-from heat_convergence.resources.openstack.trove.instances import validate_networks
+from heat_convergence.resources.openstack.trove.instances import READY_STATES, validate_networks
 from heat_convergence.resources.protocol.verb_values import ResourceContext, VerbResult
 
 Json = Any
@@ -44,7 +44,7 @@ class DatabaseCluster(DeclarativeType):
         failed = sorted(states & FAILED_STATES)
         if failed:
             return ObservedState.FAILED, f'Went to status {failed[0]} due to "Unknown"'
-        ready = states == {"ACTIVE"}
+        ready = bool(states) and {state.lower() for state in states} <= READY_STATES
         return (ObservedState.READY if ready else ObservedState.BUSY), ""
 
     def delete(self, context: ResourceContext) -> VerbResult:

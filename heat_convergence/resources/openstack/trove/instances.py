@@ -20,6 +20,7 @@ from heat_convergence.resources.protocol.verb_values import ResourceContext, Ver
 Json = Any
 FLAVOR_ENTITY = "trove.flavor"
 DATABASES, USERS, FLAVOR, SIZE = "databases", "users", "flavor", "size"
+READY_STATES = frozenset({"active", "healthy"})  # the latter from guest agents of today
 
 
 class DatabaseInstance(DeclarativeType):
@@ -78,7 +79,7 @@ class DatabaseInstance(DeclarativeType):
         """Start the next step of an update as soon as the instance is active."""
         updating = context.action in UPDATING_ACTIONS
         resize = self._next_resize(context, body) if updating else None
-        if resize is None or self._word(body) != "active":
+        if resize is None or self._word(body) not in READY_STATES:
             return super()._with_restored_fields(context, body)
         client = self.client(context)
         client.action(self._id(context), "resize", resize)

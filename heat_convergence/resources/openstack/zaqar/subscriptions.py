@@ -17,10 +17,13 @@ from heat_convergence.common.errors import StackValidationFailed
 from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.model.job import ObservedState
 from heat_convergence.resources.driver.declarative import DeclarativeType
+from heat_convergence.resources.driver.resource_client import RestResourceClient
 from heat_convergence.resources.protocol.verb_values import ResourceContext, VerbResult
 
 Json = Any
 SCHEMES = ("http", "https", "mailto", "trust+http", "trust+https")
+SUBSCRIBER, OPTIONS = "subscriber", "options"
+TRUSTED, TRUST = "trust+", "trust_id"  # Zaqar notifies such a subscriber by a trust of the user
 SIGNATURE, QUERY = "signature", "query_str"
 ZAQAR_MESSAGE = "$zaqar_message$"  # which Zaqar replaces by the message
 
@@ -47,6 +50,37 @@ class QueueSubscription(DeclarativeType):
         body = client.get(str(response["subscription_id"]))
         return self._completed(context, client, self.extract_id(body), body)
 
+    def update_arguments(
+        self, context: ResourceContext, after: Mapping[str, Json], names: frozenset[str]
+    ) -> dict[str, Json]:
+        """Return the arguments with the trust that Zaqar has added to the options."""
+        arguments = self.subscription(context, after, names)
+        if not str(arguments.get(SUBSCRIBER)).startswith(TRUSTED):
+            return arguments
+        current = self.client(context).get(self._id(context)).get(OPTIONS) or {}
+        trust = {TRUST: current[TRUST]} if TRUST in current else {}
+        return {**arguments, OPTIONS: {**(arguments.get(OPTIONS) or {}), **trust}}
+
+    def subscription(
+        self, context: ResourceContext, after: Mapping[str, Json], names: frozenset[str]
+    ) -> dict[str, Json]:
+        """Return the whole subscription as the template has it."""
+        return super().update_arguments(context, after, names)
+
+    def needs_replace(
+        self, before: Mapping[str, Json], after: Mapping[str, Json], changed: frozenset[str]
+    ) -> bool:
+        """Return whether only a new subscription gets the trust that the subscriber needs."""
+        old, new = (str(each.get(SUBSCRIBER) or "") for each in (before, after))
+        return new.startswith(TRUSTED) and not old.startswith(TRUSTED)
+
+    def _find_by_content(self, context: ResourceContext, calls: RestResourceClient) -> str | None:
+        arguments = self.create_arguments(context)
+        for body in calls.list():
+            if all(_without_trust(body.get(name)) == value for name, value in arguments.items()):
+                return self.extract_id(body)
+        return None
+
 
 class MistralTrigger(QueueSubscription):
     """A subscription that runs a workflow for each message."""
@@ -55,7 +89,7 @@ class MistralTrigger(QueueSubscription):
         """Return the subscription of Mistral."""
         return self._subscription(context, context.properties)
 
-    def update_arguments(
+    def subscription(
         self, context: ResourceContext, after: Mapping[str, Json], names: frozenset[str]
     ) -> dict[str, Json]:
         """Return the whole subscription."""
@@ -72,9 +106,9 @@ class MistralTrigger(QueueSubscription):
         }
         workflow_url = self.cloud(context).endpoint_url("workflow").rstrip("/")
         return {
-            "subscriber": f"trust+{workflow_url}/executions",
+            SUBSCRIBER: f"{TRUSTED}{workflow_url}/executions",
             "ttl": properties["ttl"],
-            "options": {"post_data": json.dumps(execution, sort_keys=True)},
+            OPTIONS: {"post_data": json.dumps(execution, sort_keys=True)},
         }
 
 
@@ -127,6 +161,13 @@ class SignedQueueURL(DeclarativeType):
     def delete(self, context: ResourceContext) -> VerbResult:
         """Return ABSENT: the signature expires by itself."""
         return VerbResult(ObservedState.ABSENT)
+
+
+def _without_trust(value: Json) -> Json:
+    """Return the options of a subscription as they were sent."""
+    if not isinstance(value, Mapping):
+        return value
+    return {key: each for key, each in value.items() if key != TRUST}
 
 
 def _query(queue: str, signed: Mapping[str, Json]) -> str:

@@ -21,7 +21,7 @@ _DEFAULTS: dict[str, Json] = {"state": "insufficient data", "description": "", "
 def install(emulation: Emulation) -> None:
     """Install Aodh's handlers."""
     emulation.on_create(_ENTITY, _create_alarm)
-    emulation.add_handler("alarm", "PUT", "/v2/alarms/{id}", _replace_alarm)
+    emulation.add_handler("alarm", "PUT", "/alarms/{id}", _replace_alarm)
 
 
 def _require_rule(body: dict[str, Json]) -> None:

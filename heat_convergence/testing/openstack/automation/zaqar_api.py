@@ -11,6 +11,7 @@ from heat_convergence.testing.openstack.emulation import (
     EmulatedRequest,
     EmulatedResponse,
     Emulation,
+    new_id,
 )
 
 Json = Any
@@ -18,6 +19,8 @@ _DEFAULT_METADATA = {"_max_messages_post_size": 262144, "_default_message_ttl": 
 _SUBSCRIPTIONS = "/queues/{queue_name}/subscriptions"
 _MESSAGES = "/queues/{name}/messages"
 _MAX_PAGE = 20
+# Zaqar notifies such a subscriber as the user, by a trust that it adds to the options.
+_TRUSTED, _TRUST = "trust+", "trust_id"
 
 
 def install(emulation: Emulation) -> None:
@@ -139,7 +142,10 @@ def _subscribe(emulation: Emulation, request: EmulatedRequest) -> EmulatedRespon
     collection = _subscriptions(emulation, request)
     if any(each["subscriber"] == request.body["subscriber"] for each in collection.bodies()):
         raise EmulatedError(409, "Such subscription already exists.")
-    item = collection.add({**request.body, "age": 0, "source": "queue"})
+    body = {"options": {}, **request.body}
+    if str(body["subscriber"]).startswith(_TRUSTED):
+        body["options"] = {**body["options"], _TRUST: new_id()}
+    item = collection.add({**body, "age": 0, "source": "queue"})
     return EmulatedResponse(201, {"subscription_id": item.body["id"]})
 
 

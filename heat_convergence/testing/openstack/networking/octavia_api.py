@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from heat_convergence.resources.catalog.networking.octavia import OCTAVIA
@@ -21,6 +22,10 @@ def install(emulation: Emulation) -> None:
     """Install Octavia's handlers."""
     for entity in OCTAVIA.rest_resources:
         emulation.on_create(entity, _provisioning)
+    for entity, parent in (("octavia.pool", "listener_id"), ("octavia.healthmonitor", "pool_id")):
+        emulation.on_create(entity, partial(_only_one, entity, parent))
+    for entity in ("octavia.flavorprofile", "octavia.availabilityzoneprofile"):
+        emulation.on_create(entity, _require_provider)
     emulation.add_handler("load_balancer", "POST", "/lbaas/listeners", _create_listener)
     emulation.add_handler("load_balancer", "PUT", "/lbaas/quotas/{id}", _set_quota)
     emulation.add_handler("load_balancer", "DELETE", "/lbaas/quotas/{id}", _delete_quota)
@@ -31,6 +36,20 @@ def _provisioning(emulation: Emulation, item: EmulatedResource) -> None:
     item.scheduled_changes = [
         (emulation.now_s + PROVISIONING_S, {"provisioning_status": "ACTIVE"})
     ]
+
+
+def _only_one(entity: str, parent: str, emulation: Emulation, item: EmulatedResource) -> None:
+    """Refuse a second default pool of a listener, and a second health monitor of a pool."""
+    collection, parent_id = emulation.collection(entity), item.body.get(parent)
+    if parent_id and [each.get(parent) for each in collection.bodies()].count(parent_id) > 1:
+        collection.remove(item.body["id"])
+        raise EmulatedError(409, f"{parent} {parent_id} already has one of {entity}")
+    _provisioning(emulation, item)
+
+
+def _require_provider(emulation: Emulation, item: EmulatedResource) -> None:
+    if not item.body.get("provider_name"):
+        raise EmulatedError(400, "Invalid input for field/attribute provider_name.")
 
 
 def _create_listener(emulation: Emulation, request: EmulatedRequest) -> EmulatedResponse:

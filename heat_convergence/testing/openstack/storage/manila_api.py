@@ -16,6 +16,10 @@ from heat_convergence.testing.openstack.emulation import (
 Json = Any
 AVAILABLE_AFTER_S = 1.5
 _RULES = "access_rules"  # of a share, which Manila shows by an action
+_USER = ("access_type", "access_to")  # of a rule, of which a share has one
+_DENIED_S = "denied_s"  # of a rule, when it has been removed
+DENIAL_S = 1.0
+_NEVER_S = 1e9
 _ATTACHED = "security_service_ids"  # of a share network, which Manila does not show
 
 
@@ -48,18 +52,24 @@ def _share(emulation: Emulation, request: EmulatedRequest) -> EmulatedResource:
 
 
 def _change_access(emulation: Emulation, request: EmulatedRequest) -> EmulatedResponse:
-    share = _share(emulation, request).body
+    share, now_s = _share(emulation, request).body, emulation.now_s
+    rules = {key: each for key, each in share[_RULES].items() if each[_DENIED_S] > now_s}
+    share[_RULES] = rules
     ((action, arguments),) = request.body.items()
     if action == "access_list":
-        return EmulatedResponse(200, {"access_list": list(share[_RULES].values())})
+        return EmulatedResponse(200, {"access_list": list(rules.values())})
     if share["status"] != "available":
         raise EmulatedError(400, "New access rules cannot be applied while the share is busy.")
     if action == "deny_access":
-        if share[_RULES].pop(arguments["access_id"], None) is None:
+        if arguments["access_id"] not in rules:
             raise EmulatedError(404, "no such access rule")
+        denied = rules[arguments["access_id"]]
+        denied[_DENIED_S] = min(denied[_DENIED_S], now_s + DENIAL_S)
         return EmulatedResponse(202)
-    rule = {"id": new_id(), "state": "active", **arguments}
-    share[_RULES][rule["id"]] = rule
+    if any(all(each[key] == arguments[key] for key in _USER) for each in rules.values()):
+        raise EmulatedError(400, f"Share access {arguments['access_to']} exists.")
+    rule = {"id": new_id(), "state": "active", _DENIED_S: _NEVER_S, **arguments}
+    rules[rule["id"]] = rule
     return EmulatedResponse(200, {"access": rule})
 
 

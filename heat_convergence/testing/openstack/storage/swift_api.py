@@ -12,6 +12,8 @@ from heat_convergence.testing.openstack.emulation import (
     Emulation,
 )
 
+PAGE_SIZE = 100  # a hundredth of the default
+
 
 def install(emulation: Emulation) -> None:
     """Install Swift's handlers."""
@@ -78,8 +80,9 @@ def _list(emulation: Emulation, request: EmulatedRequest) -> EmulatedResponse:
             "bytes": len(texts.get(name, "")),
         }
         for name in sorted(body["objects"])
+        if name > request.query.get("marker", [""])[0]
     ]
-    return EmulatedResponse(200, listed)
+    return EmulatedResponse(200, listed[:PAGE_SIZE])
 
 
 def _delete(emulation: Emulation, request: EmulatedRequest) -> EmulatedResponse:
@@ -93,7 +96,7 @@ def _delete(emulation: Emulation, request: EmulatedRequest) -> EmulatedResponse:
 def _delete_object(emulation: Emulation, request: EmulatedRequest) -> EmulatedResponse:
     body = emulation.get_existing("swift.container", request.path_parameters["name"]).body
     name = request.path_parameters["object"]
-    if name not in body["objects"]:
+    if name not in body["objects"] or name in body.get("expired", ()):
         raise EmulatedError(404, "There is no such object.")
     body["objects"].remove(name)
     body.get("texts", {}).pop(name, None)

@@ -13,6 +13,7 @@ from heat_convergence.testing.openstack.emulation import (
 )
 
 Json = Any
+HEALTHY = "HEALTHY"  # which guest agents of today report instead of ACTIVE
 BUILD_S = 1.5
 _PARTS = ("databases", "users")
 
@@ -39,7 +40,7 @@ def install(emulation: Emulation) -> None:
 
 def _busy(emulation: Emulation, item: EmulatedResource, status: str) -> None:
     item.body["status"] = status
-    item.scheduled_changes = [(emulation.now_s + BUILD_S, {"status": "ACTIVE"})]
+    item.scheduled_changes = [(emulation.now_s + BUILD_S, {"status": HEALTHY})]
 
 
 def _create_instance(emulation: Emulation, item: EmulatedResource) -> None:
@@ -60,7 +61,7 @@ def _instance(emulation: Emulation, request: EmulatedRequest) -> EmulatedResourc
 
 def _resize(emulation: Emulation, request: EmulatedRequest) -> EmulatedResponse:
     item = _instance(emulation, request)
-    if item.body["status"] != "ACTIVE":
+    if item.body["status"] != HEALTHY:
         raise EmulatedError(422, "Instance is not ready.")
     resize = request.body["resize"]
     if "volume" in resize:
@@ -142,7 +143,7 @@ def _create_cluster(emulation: Emulation, item: EmulatedResource) -> None:
     ]
     item.body.update(instances=members, ip=["192.0.2.20"], task={"name": "BUILDING"})
     ready = {
-        "instances": [{**each, "status": "ACTIVE"} for each in members],
+        "instances": [{**each, "status": HEALTHY} for each in members],
         "task": {"name": "NONE"},
     }
     item.scheduled_changes = [(emulation.now_s + BUILD_S, ready)]

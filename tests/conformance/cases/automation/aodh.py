@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from tests.conformance.case import ConformanceCase, SupportedCloud
@@ -34,17 +35,30 @@ def _case(
     name: str, *prerequisites: Any, changes: dict[str, Any] | None = None, **fields: Any
 ) -> ConformanceCase:
     all_changes = [*COMMON_CHANGES, *([changes] if changes else [])]
-    return ConformanceCase(
-        f"OS::Aodh::{name}",
-        prerequisites,
-        changes=all_changes,
-        runs_on=SupportedCloud.EMULATION_ONLY,
-        **fields,
-    )
+    return ConformanceCase(f"OS::Aodh::{name}", prerequisites, changes=all_changes, **fields)
+
+
+# Gnocchi judges the rules of these alarms, and is in no test cloud.
+_gnocchi_case = partial(_case, runs_on=SupportedCloud.EMULATION_ONLY)
+
+
+def _rule(threshold: float) -> dict[str, Any]:
+    """Return a rule of a composite alarm."""
+    return {
+        "type": "gnocchi_resources_threshold",
+        "metric": "cpu",
+        "resource_id": "a",
+        "resource_type": "instance",
+        "threshold": threshold,
+        "comparison_operator": "gt",
+        "evaluation_periods": 1,
+        "granularity": 60,
+        "aggregation_method": "mean",
+    }
 
 
 CASES = [
-    _case(
+    _gnocchi_case(
         "Alarm",
         properties={"meter_name": "cpu_util", "threshold": 1, "matching_metadata": {"a": "b"}},
         changes={
@@ -56,7 +70,7 @@ CASES = [
             "statistic": "max",
         },
     ),
-    _case(
+    _gnocchi_case(
         "GnocchiResourcesAlarm",
         properties={
             "metric": "cpu",
@@ -71,7 +85,7 @@ CASES = [
             **GNOCCHI_CHANGE,
         },
     ),
-    _case(
+    _gnocchi_case(
         "GnocchiAggregationByMetricsAlarm",
         properties={
             "metrics": ["{uuid}"],
@@ -80,7 +94,7 @@ CASES = [
         },
         changes={"metrics": ["another"], **GNOCCHI_CHANGE},
     ),
-    _case(
+    _gnocchi_case(
         "GnocchiAggregationByResourcesAlarm",
         properties={
             "metric": "cpu",
@@ -98,12 +112,15 @@ CASES = [
     _case(
         "EventAlarm",
         properties={"query": [{"field": "traits.id", "op": "eq", "value": "1"}]},
-        changes={"event_type": "compute.instance.*", "query": [{"field": "traits.name"}]},
+        changes={
+            "event_type": "compute.instance.*",
+            "query": [{"field": "traits.name", "value": "a"}],
+        },
     ),
     _case(
         "CompositeAlarm",
-        properties={"composite_rule": {"operator": "or", "rules": [{"a": 1}, {"b": 2}]}},
-        changes={"composite_rule": {"operator": "and", "rules": [{"a": 1}, {"c": 3}]}},
+        properties={"composite_rule": {"operator": "or", "rules": [_rule(1.0), _rule(2.0)]}},
+        changes={"composite_rule": {"operator": "and", "rules": [_rule(1.0), _rule(3.0)]}},
     ),
     _case(
         "LBMemberHealthAlarm",

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.conformance.case import ConformanceCase, SupportedCloud
+from tests.conformance.case import ConformanceCase
+from tests.conformance.cases.automation.mistral import FLOW
 
 QUEUE = ("queue", "OS::Zaqar::Queue", {"name": "hc-queue"})
+OTHER_QUEUE = ("other", "OS::Zaqar::Queue", {"name": "hc-other-queue"})
 
 
 def _case(name: str, *prerequisites: Any, **fields: Any) -> ConformanceCase:
-    return ConformanceCase(
-        f"OS::Zaqar::{name}", prerequisites, runs_on=SupportedCloud.EMULATION_ONLY, **fields
-    )
+    return ConformanceCase(f"OS::Zaqar::{name}", prerequisites, **fields)
 
 
 CASES = [
@@ -26,7 +26,7 @@ CASES = [
         properties={"name": "hc-named-queue"},
         attributes={
             "queue_id": "hc-named-queue",
-            "href": "http://cloud.invalid/messaging/v2/queues/hc-named-queue",
+            "href": "{queues_url}/hc-named-queue",
         },
         replacement_properties={"name": "hc-other-queue"},
         case_label="Queue of a given name",
@@ -34,6 +34,7 @@ CASES = [
     _case(
         "Subscription",
         QUEUE,
+        OTHER_QUEUE,
         properties={"queue_name": "hc-queue", "subscriber": "http://hook.invalid/1"},
         changes=[
             {"subscriber": "mailto:a@hook.invalid", "ttl": 3600, "options": {"subject": "s"}},
@@ -43,7 +44,9 @@ CASES = [
     ),
     _case(
         "MistralTrigger",
+        FLOW,
         QUEUE,
+        OTHER_QUEUE,
         properties={"queue_name": "hc-queue", "workflow_id": "{uuid}", "input": {"a": 1}},
         changes=[
             {"ttl": 3600, "params": {"env": {"b": 2}}, "input": {"c": 3}},
@@ -55,7 +58,7 @@ CASES = [
         "SignedQueueURL",
         QUEUE,
         properties={"queue": "hc-queue", "ttl": 60, "paths": ["messages"], "methods": ["POST"]},
-        attributes={
+        emulation_attributes={
             "signature": "5i9n",
             "expires": "2026-01-01T00:01:00+00:00",
             "query_str": "signature=5i9n&expires=2026-01-01T00%3A01%3A00%2B00%3A00"

@@ -8,9 +8,8 @@ from tests.conformance.case import ConformanceCase, SupportedCloud
 
 
 def _case(name: str, *prerequisites: Any, **fields: Any) -> ConformanceCase:
-    return ConformanceCase(
-        f"OS::Blazar::{name}", prerequisites, runs_on=SupportedCloud.EMULATION_ONLY, **fields
-    )
+    fields.setdefault("runs_on", SupportedCloud.EMULATION_ONLY)
+    return ConformanceCase(f"OS::Blazar::{name}", prerequisites, **fields)
 
 
 DATES = {"start_date": "2027-01-01 00:00", "end_date": "2027-01-02 00:00"}
@@ -29,6 +28,7 @@ CASES = [
         properties={"name": "hc-host-1", "extra_capability": {"gpu": "yes", "name": "no"}},
         attributes={"vcpus": 4, "extra_capability": {"gpu": "yes"}},
         replacement_properties={"name": "hc-host-2"},
+        runs_on=SupportedCloud.EMULATION_ONLY,  # the only host of the test cloud has servers
         needs_admin=True,
     ),
     _case(
@@ -44,5 +44,13 @@ CASES = [
         },
         attributes={"status": "PENDING", "degraded": False},
         replacement_properties={"name": "hc-lease-2"},
+        runs_on=SupportedCloud.EMULATION_ONLY,  # the test cloud has no reservable host
+    ),
+    _case(
+        "Lease",
+        properties={"name": "hc-lease", **DATES, "reservations": [INSTANCES]},
+        attributes={"status": "PENDING", "degraded": False},
+        replacement_properties={"name": "hc-lease-2"},
+        case_label="Lease of instances",
     ),
 ]

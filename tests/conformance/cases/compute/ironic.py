@@ -8,24 +8,23 @@ from tests.conformance.case import ConformanceCase, SupportedCloud
 
 
 def _case(name: str, *prerequisites: Any, **fields: Any) -> ConformanceCase:
-    return ConformanceCase(
-        f"OS::Ironic::{name}", prerequisites, runs_on=SupportedCloud.EMULATION_ONLY, **fields
-    )
+    fields.setdefault("runs_on", SupportedCloud.EMULATION_ONLY)
+    return ConformanceCase(f"OS::Ironic::{name}", prerequisites, **fields)
 
 
 CASES = [
     _case(
         "Port",
-        properties={"node": "node-1", "address": "52:54:00:AA:00:01", "is_smartnic": True},
+        properties={"node": "{node}", "address": "52:54:00:AA:00:01", "is_smartnic": True},
         changes=[
             {
                 "address": "52:54:00:aa:00:02",
-                "portgroup": "bond-1",
+                "portgroup": "{portgroup}",
                 "physical_network": "net-1",
                 "extra": {"rack": "7"},
                 "local_link_connection": {"switch_id": "00:00:00:00:00:01", "port_id": "1"},
             },
-            {"pxe_enabled": False, "is_smartnic": None, "node": "node-2"},
+            {"pxe_enabled": False, "is_smartnic": None, "node": "{second_node}"},
             {
                 "portgroup": None,
                 "physical_network": None,

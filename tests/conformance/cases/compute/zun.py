@@ -17,10 +17,10 @@ CASES = [
             "restart_policy": "on-failure:2",
             "environment": {"a": "b"},
             "mounts": [{"volume_size": 1, "mount_path": "/data"}],
-            "networks": [{"network": {"get": "net"}, "fixed_ip": "192.0.2.31"}],
+            "networks": [{"network": {"get": "net"}, "fixed_ip": "10.90.0.31"}],
         },
         changes=[
-            {"name": "hc-container", "cpu": 2, "memory": 256},
+            {"name": "hc-container", "cpu": 1, "memory": 256},
             {"networks": [{"network": {"get": "other"}}]},
         ],
         attributes={"name": "hc-container"},

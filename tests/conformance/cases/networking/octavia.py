@@ -1,4 +1,4 @@
-"""Conformance cases of Octavia's types, which only the emulation has."""
+"""Conformance cases of Octavia's types."""
 
 from __future__ import annotations
 
@@ -24,25 +24,24 @@ L7_POLICY = (
     "OS::Octavia::L7Policy",
     {"action": "REJECT", "listener": {"get": "listener"}},
 )
+PROVIDER = {"provider_name": "amphora"}
 NAME_AND_DESCRIPTION = {"name": "hc-named", "description": "told"}
 
 
 def _case(name: str, *prerequisites: Any, **fields: Any) -> ConformanceCase:
-    return ConformanceCase(
-        f"OS::{name}", prerequisites, runs_on=SupportedCloud.EMULATION_ONLY, **fields
-    )
+    return ConformanceCase(f"OS::Octavia::{name}", prerequisites, **fields)
 
 
 CASES = [
     _case(
-        "Octavia::LoadBalancer",
+        "LoadBalancer",
         NET,
         SUBNET,
         properties={"vip_subnet": {"get": "subnet"}},
         changes=[NAME_AND_DESCRIPTION, {"admin_state_up": False}],
     ),
     _case(
-        "Octavia::Listener",
+        "Listener",
         NET,
         SUBNET,
         LOAD_BALANCER,
@@ -57,14 +56,27 @@ CASES = [
             {
                 "default_pool": {"get": "pool"},
                 "allowed_cidrs": ["10.0.0.0/8"],
-                "default_tls_container_ref": "r",
-                "sni_container_refs": ["s"],
             },
         ],
         replacement_properties={"protocol_port": 81},
     ),
     _case(
-        "Octavia::Pool",
+        "Listener",
+        NET,
+        SUBNET,
+        LOAD_BALANCER,
+        properties={
+            **LISTENER[2],
+            "protocol": "TERMINATED_HTTPS",
+            "default_tls_container_ref": "r",
+        },
+        changes=[{"default_tls_container_ref": "q", "sni_container_refs": ["s"]}],
+        replacement_properties={"protocol_port": 81},
+        case_label="Listener that terminates TLS",
+        runs_on=SupportedCloud.EMULATION_ONLY,  # its certificates would have to be in Barbican
+    ),
+    _case(
+        "Pool",
         NET,
         SUBNET,
         LOAD_BALANCER,
@@ -78,9 +90,10 @@ CASES = [
                 "session_persistence": {"type": "SOURCE_IP"},
             },
         ],
+        replacement_properties=None,  # a listener has one default pool
     ),
     _case(
-        "Octavia::PoolMember",
+        "PoolMember",
         *POOL_PREREQUISITES,
         properties={
             "pool": {"get": "pool"},
@@ -92,7 +105,7 @@ CASES = [
         replacement_properties={"protocol_port": 81},
     ),
     _case(
-        "Octavia::HealthMonitor",
+        "HealthMonitor",
         *POOL_PREREQUISITES,
         properties={
             "pool": {"get": "pool"},
@@ -110,10 +123,12 @@ CASES = [
                 "url_path": "/x",
             },
         ],
+        replacement_properties=None,  # a pool has one monitor
     ),
     _case(
-        "Octavia::L7Policy",
+        "L7Policy",
         *POOL_PREREQUISITES,
+        L7_POLICY,  # otherwise the service changes any position to the first
         properties=L7_POLICY[2],
         changes=[
             {
@@ -125,13 +140,13 @@ CASES = [
                 "action": "REDIRECT_TO_URL",
                 "redirect_pool": None,
                 "redirect_url": "http://a.example",
-                "position": 2,
+                "position": 1,
                 "admin_state_up": False,
             },
         ],
     ),
     _case(
-        "Octavia::L7Rule",
+        "L7Rule",
         *POOL_PREREQUISITES,
         L7_POLICY,
         properties={
@@ -153,34 +168,47 @@ CASES = [
         replacement_properties={"value": "/z"},
     ),
     _case(
-        "Octavia::FlavorProfile",
-        properties={"flavor_data": "{}", "provider_name": "p"},
-        changes=[{"provider_name": "q"}, {"flavor_data": '{"a": 1}', "name": "hc-fp"}],
+        "FlavorProfile",
+        properties={"flavor_data": "{}", "provider_name": "octavia"},
+        changes=[
+            {"provider_name": "amphora"},
+            {"flavor_data": '{"loadbalancer_topology": "SINGLE"}', "name": "hc-fp"},
+        ],
+        needs_admin=True,
     ),
     _case(
-        "Octavia::Flavor",
-        ("profile", "OS::Octavia::FlavorProfile", {"flavor_data": "{}"}),
+        "Flavor",
+        ("profile", "OS::Octavia::FlavorProfile", {"flavor_data": "{}", **PROVIDER}),
         properties={"flavor_profile": {"get": "profile"}},
         changes=[{"enabled": False}, NAME_AND_DESCRIPTION],
+        replacement_properties={"name": "hc-other-flavor"},
+        needs_admin=True,
     ),
     _case(
-        "Octavia::AvailabilityZoneProfile",
-        properties={"availability_zone_data": "{}"},
+        "AvailabilityZoneProfile",
+        properties={"availability_zone_data": "{}", **PROVIDER},
         changes=[
             {"name": "hc-azp"},
-            {"availability_zone_data": '{"a": 1}'},
-            {"provider_name": "p"},
+            {"availability_zone_data": '{"compute_zone": "nova"}'},
+            {"provider_name": "octavia"},
         ],
+        needs_admin=True,
     ),
     _case(
-        "Octavia::AvailabilityZone",
-        ("profile", "OS::Octavia::AvailabilityZoneProfile", {"availability_zone_data": "{}"}),
+        "AvailabilityZone",
+        (
+            "profile",
+            "OS::Octavia::AvailabilityZoneProfile",
+            {"availability_zone_data": "{}", **PROVIDER},
+        ),
         properties={"availability_zone_profile": {"get": "profile"}},
         changes=[{"description": "d", "enabled": False}],
+        needs_admin=True,
     ),
     _case(
-        "Octavia::Quota",
+        "Quota",
         always_exists=True,
+        needs_admin=True,
         replacement_properties=None,
         properties={"project": "{other_project}", "pool": 7},
         changes=[{"pool": 8}, {"healthmonitor": 1, "listener": 2, "loadbalancer": 3, "member": 4}],

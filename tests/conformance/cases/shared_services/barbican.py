@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.conformance.case import ConformanceCase, SupportedCloud
+from tests.conformance.case import ConformanceCase
 
 
 def _case(name: str, *prerequisites: Any, **fields: Any) -> ConformanceCase:
-    return ConformanceCase(
-        f"OS::Barbican::{name}", prerequisites, runs_on=SupportedCloud.EMULATION_ONLY, **fields
-    )
+    return ConformanceCase(f"OS::Barbican::{name}", prerequisites, **fields)
 
 
 def _secret(name: str) -> tuple[str, str, dict[str, Any]]:
@@ -49,7 +47,11 @@ CASES = [
             "bit_length": 2048,
             "pass_phrase": "secret",
         },
-        attributes={"private_key": "a new private_key", "public_key": "a new public_key"},
+        attributes={"status": "ACTIVE"},
+        emulation_attributes={
+            "private_key": "a new private_key",
+            "public_key": "a new public_key",
+        },
         case_label="Order of a key pair",
     ),
     _case(

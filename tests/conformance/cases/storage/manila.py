@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.conformance.case import ConformanceCase, SupportedCloud
+from tests.conformance.case import ConformanceCase
 from tests.conformance.cases.networking.networks import NET, SUBNET
 
 LDAP: tuple[str, str, dict[str, Any]] = ("ldap", "OS::Manila::SecurityService", {"type": "ldap"})
@@ -12,9 +12,7 @@ KERBEROS = ("kerberos", LDAP[1], {"type": "kerberos"})
 
 
 def _case(name: str, *prerequisites: Any, **fields: Any) -> ConformanceCase:
-    return ConformanceCase(
-        f"OS::Manila::{name}", prerequisites, runs_on=SupportedCloud.EMULATION_ONLY, **fields
-    )
+    return ConformanceCase(f"OS::Manila::{name}", prerequisites, **fields)
 
 
 RULE = {"access_type": "ip", "access_to": "192.0.2.0/24"}
@@ -37,8 +35,10 @@ CASES = [
             {"metadata": {"b": "2"}, "access_rules": [{**RULE, "access_level": "ro"}]},
             {"name": "hc-share", "description": "e", "is_public": True, "access_rules": []},
         ],
-        attributes={"status": "available", "host": "share-1"},
+        attributes={"status": "available"},
+        emulation_attributes={"host": "share-1"},
         replacement_properties={"size": 2},
+        needs_admin=True,  # for a public share
     ),
     _case(
         "SecurityService",
@@ -59,7 +59,7 @@ CASES = [
             {"neutron_subnet": {"get": "subnet"}, "security_services": [{"get": "kerberos"}]},
             {"neutron_network": {"get": "net"}, "name": "hc-shares", "description": "d"},
         ],
-        attributes={"network_type": "vlan"},
+        emulation_attributes={"network_type": "vlan"},
     ),
     _case(
         "ShareType",

@@ -1,23 +1,22 @@
-"""Conformance cases of Swift's type, which only the emulation has."""
+"""Conformance cases of Swift's type."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from tests.conformance.case import ConformanceCase, SupportedCloud
+from tests.conformance.case import ConformanceCase
 
 
 def _case(name: str, *prerequisites: Any, **fields: Any) -> ConformanceCase:
-    return ConformanceCase(
-        f"OS::{name}", prerequisites, runs_on=SupportedCloud.EMULATION_ONLY, **fields
-    )
+    return ConformanceCase(f"OS::Swift::{name}", prerequisites, **fields)
 
 
 CASES = [
     _case(
-        "Swift::Container",
+        "Container",
         properties={"name": "hc-box", "PurgeOnDelete": True, "X-Container-Meta": {"a": "b"}},
-        attributes={"ObjectCount": 1, "DomainName": "cloud.invalid"},
+        attributes={"DomainName": "{object_store_host}"},
+        emulation_attributes={"ObjectCount": 1},
         replacement_properties={"name": "hc-box-2"},
     ),
 ]

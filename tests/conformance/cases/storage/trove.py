@@ -9,9 +9,8 @@ from tests.conformance.cases.networking.networks import NET, SUBNET
 
 
 def _case(name: str, *prerequisites: Any, **fields: Any) -> ConformanceCase:
-    return ConformanceCase(
-        f"OS::Trove::{name}", prerequisites, runs_on=SupportedCloud.EMULATION_ONLY, **fields
-    )
+    fields.setdefault("runs_on", SupportedCloud.EMULATION_ONLY)
+    return ConformanceCase(f"OS::Trove::{name}", prerequisites, **fields)
 
 
 ANN = {"name": "ann", "password": "secret1", "databases": ["one"]}
@@ -24,16 +23,16 @@ CASES = [
         NET,
         SUBNET,
         properties={
-            "flavor": "db.small",
+            "flavor": "{database_flavor}",
             "size": 1,
             "networks": NETWORKS,
             "datastore_type": "mysql",
-            "datastore_version": "8.0",
+            "datastore_version": "8.4",
             "databases": [ONE],
             "users": [ANN],
         },
         changes=[
-            {"flavor": "db.large", "size": 2, "name": "hc-database"},
+            {"flavor": "{second_database_flavor}", "size": 2, "name": "hc-database"},
             {
                 "databases": [ONE, TWO],
                 "users": [
@@ -54,14 +53,15 @@ CASES = [
             "datastore_version": "7.0",
             "instances": [
                 {
-                    "flavor": "db.small",
+                    "flavor": "{database_flavor}",
                     "volume_size": 1,
                     "networks": NETWORKS,
                 },
-                {"flavor": "db.large", "volume_size": 2},
+                {"flavor": "{second_database_flavor}", "volume_size": 2},
             ],
         },
         attributes={"ip": ["192.0.2.20"]},
         replacement_properties={"datastore_version": "8.0"},
+        runs_on=SupportedCloud.EMULATION_ONLY,  # the test cloud has no datastore with clusters
     ),
 ]

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
+from typing import Any
 
+import pytest
+
+from heat_convergence.common.failures import Conflict
 from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.model.job import ObservedState
+from heat_convergence.resources.protocol.verb_values import ResourceContext
 from tests.unit.resources.emulated_cloud import TYPES, EmulatedCloud
 
 NAME = "OS::Manila::Share"
@@ -44,10 +50,31 @@ def test_update_removes_and_adds_rules() -> None:
     cloud.emulation.advance(2)
     for new_rules in ([READ], [{**WRITE, "access_level": None}], []):
         after = {**context.properties, "access_rules": new_rules}
-        SHARE.update(context, after, frozenset({"access_rules"}))
+        update_rules(cloud, context, after)
         levels = [each["access_level"] or "rw" for each in new_rules]
         assert [level for level, _ in rules(cloud)] == levels
         context = replace(context, properties=after)
+
+
+def test_rule_waits_until_that_of_the_same_user_is_removed() -> None:
+    cloud = EmulatedCloud()
+    context = cloud.created(NAME, {"share_protocol": "NFS", "size": 1})
+    cloud.emulation.advance(2)
+    before = {**context.properties, "access_rules": [READ]}
+    update_rules(cloud, context, before)
+    after = {**context.properties, "access_rules": [WRITE]}
+    with pytest.raises(Conflict, match="same user"):
+        SHARE.update(replace(context, properties=before), after, frozenset({"access_rules"}))
+    update_rules(cloud, replace(context, properties=before), after)
+    assert [level for level, _ in rules(cloud)] == ["rw"]
+
+
+def update_rules(cloud: EmulatedCloud, context: ResourceContext, after: dict[str, Any]) -> None:
+    """Update the rules, again after each conflict."""
+    for _ in range(3):
+        with suppress(Conflict):
+            SHARE.update(context, after, frozenset({"access_rules"}))
+        cloud.emulation.advance(2)
 
 
 def test_export_locations_that_cannot_be_read_leave_the_share_busy() -> None:

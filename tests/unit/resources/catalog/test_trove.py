@@ -46,7 +46,7 @@ def test_volume_and_flavor_are_resized_one_after_the_other() -> None:
         steps.append((body["status"], body["volume"]["size"], body["flavor"]["id"]))
         cloud.emulation.advance(2)
         result = TYPES[INSTANCE].observe(context)
-    assert steps == [("RESIZE", 2, "1"), ("RESIZE", 2, "2"), ("ACTIVE", 2, "2")]
+    assert steps == [("RESIZE", 2, "1"), ("RESIZE", 2, "2"), ("HEALTHY", 2, "2")]
     assert result.observed is ObservedState.READY
 
 
@@ -92,7 +92,7 @@ def test_contradicting_properties_are_refused(properties: dict[str, Any], messag
     ("states", "expected"),
     [
         (["ACTIVE", "BUILD"], ObservedState.BUSY),
-        (["ACTIVE", "ACTIVE"], ObservedState.READY),
+        (["ACTIVE", "HEALTHY"], ObservedState.READY),
         (["ACTIVE", "FAILED"], ObservedState.FAILED),
         ([], ObservedState.BUSY),
     ],

@@ -113,3 +113,38 @@ def test_trigger_subscribes_mistral_with_the_message_in_its_environment(
 def test_signature_is_a_secret() -> None:
     assert TYPES["SignedQueueURL"].has_secret_data({})
     assert {"signature", "query_str"} <= TYPES["SignedQueueURL"].secret_attributes
+
+
+TRUSTED = {"queue_name": NAME, "subscriber": "trust+http://hook.invalid/1", "ttl": 60}
+
+
+def test_update_keeps_the_trust_that_the_service_has_added(
+    emulation: Emulation, cloud: SdkCloudClient
+) -> None:
+    subscription = TYPES["Subscription"]
+    context = make_context(subscription, {**TRUSTED, "options": {"a": "b"}}, cloud=cloud)
+    created = subscription.create(context)
+    known = replace(context, physical_id=created.physical_id, attributes=created.attributes or {})
+    (body,) = emulation.collection("zaqar.subscription", {"queue_name": NAME}).bodies()
+    trust_id = body["options"]["trust_id"]
+    subscription.update(known, {**context.properties, "ttl": 3600}, frozenset({"ttl"}))
+    assert body["options"] == {"a": "b", "trust_id": trust_id}
+    after = {**context.properties, "subscriber": "http://hook.invalid/1"}
+    subscription.update(known, after, frozenset({"subscriber"}))
+    assert body["options"] == {"a": "b"}
+
+
+def test_subscription_with_a_trust_is_found_by_its_content(
+    emulation: Emulation, cloud: SdkCloudClient
+) -> None:
+    context = make_context(TYPES["Subscription"], TRUSTED, cloud=cloud)
+    created = TYPES["Subscription"].create(context)
+    assert TYPES["Subscription"].find(context) == created.physical_id
+
+
+def test_only_a_new_subscription_gets_a_trust() -> None:
+    plain = {**TRUSTED, "subscriber": "http://hook.invalid/1"}
+    changed = frozenset({"subscriber"})
+    assert TYPES["Subscription"].needs_replace(plain, TRUSTED, changed)
+    assert not TYPES["Subscription"].needs_replace(TRUSTED, plain, changed)
+    assert not TYPES["Subscription"].needs_replace(TRUSTED, {**TRUSTED, "ttl": 61}, changed)
