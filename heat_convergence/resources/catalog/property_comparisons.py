@@ -43,7 +43,7 @@ COMPARISONS: Mapping[str, Mapping[str, PropertyComparison]] = {
         "extra_specs": SUBSET,
         "flavorid": SET_BY_SERVICE,  # "auto" lets the service choose
     },
-    "OS::Nova::HostAggregate": {"metadata": SUBSET},
+    "OS::Nova::HostAggregate": {"hosts": SUBSET, "metadata": SUBSET},
     "OS::Neutron::Net": {
         **_TAGGED,
         "shared": SET_BY_SERVICE,  # true by an RBAC policy
@@ -93,6 +93,8 @@ COMPARISONS: Mapping[str, Mapping[str, PropertyComparison]] = {
     "OS::Octavia::Pool": {"session_persistence": SUBSET},
     "OS::Octavia::LoadBalancer": {"vip_address": NORMALIZED},
     "OS::Octavia::Listener": {"allowed_cidrs": NORMALIZED},
+    "OS::Cinder::QoSSpecs": {"specs": SUBSET},
+    "OS::Keystone::Project": {"tags": SUBSET},
     "OS::Keystone::User": {"password": NOT_READABLE},
     "OS::Manila::SecurityService": {"password": NOT_READABLE},  # shown, but not to be recorded
     **{
@@ -130,28 +132,32 @@ COMPARISONS: Mapping[str, Mapping[str, PropertyComparison]] = {
     "OS::Designate::Zone": {"masters": NORMALIZED, "primaries": NORMALIZED},
 }
 
-UNLISTED = frozenset(
-    {
-        "OS::Cinder::EncryptedVolumeType",
-        "OS::Cinder::QoSAssociation",
-        "OS::Cinder::Quota",
-        "OS::Keystone::GroupRoleAssignment",
-        "OS::Keystone::UserRoleAssignment",
-        "OS::Neutron::Quota",
-        "OS::Nova::KeyPair",  # a list shows those of one user
-        "OS::Nova::Quota",
-        "OS::Octavia::Quota",
-        "OS::Mistral::CronTrigger",  # it disappears after its last execution
-        "OS::Mistral::ExternalResource",
-        "OS::Zaqar::SignedQueueURL",
-        "OS::Swift::Container",  # a list shows no headers
-    }
-)
-"""Types whose objects no list of the service shows with what is compared."""
+_QUOTA = "quotas are read one by one, for each project"
+_ASSIGNMENT = "the role assignments of a user or group are read one by one"
+
+UNLISTED: Mapping[str, str] = {
+    "OS::Cinder::EncryptedVolumeType": "the encryption of a volume type is read one by one",
+    "OS::Cinder::QoSAssociation": "the volume types of QoS specifications are read one by one",
+    "OS::Cinder::Quota": _QUOTA,
+    "OS::Keystone::GroupRoleAssignment": _ASSIGNMENT,
+    "OS::Keystone::UserRoleAssignment": _ASSIGNMENT,
+    "OS::Neutron::Quota": _QUOTA,
+    "OS::Nova::FloatingIPAssociation": "the ports of each server are read one by one",
+    "OS::Nova::KeyPair": "a list shows the key pairs of one user",
+    "OS::Nova::Quota": _QUOTA,
+    "OS::Octavia::Quota": _QUOTA,
+    "OS::Mistral::CronTrigger": "it disappears after its last execution",
+    "OS::Mistral::ExternalResource": "its executions are read one by one",
+    "OS::Zaqar::SignedQueueURL": "a URL is not stored by the service",
+    "OS::Swift::Container": "a list shows no headers",
+}
+"""Type → why no list of the service shows its objects with what is compared."""
 
 
 def with_comparisons(spec: TypeSpec) -> TypeSpec:
     """Return the specification with its comparisons."""
     return replace(
-        spec, comparisons=COMPARISONS.get(spec.name, {}), is_listed=spec.name not in UNLISTED
+        spec,
+        comparisons=COMPARISONS.get(spec.name, {}),
+        unlisted_reason=UNLISTED.get(spec.name, ""),
     )

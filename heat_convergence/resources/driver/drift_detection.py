@@ -42,6 +42,11 @@ class DriftDetection(DeclarativeSteps, Watchable):
         """True if lists show the type's objects."""
         return self.spec.is_listed
 
+    @property
+    def watched_path(self) -> str:
+        """The path of the list that shows the type's objects."""
+        return self.spec.rest_resource.list_path_template
+
     def read_many(self, contexts: Sequence[ResourceContext]) -> Mapping[str, VerbResult]:
         """Read by one list call, or one for each parent of objects that are listed so."""
         groups: dict[tuple[str, ...], list[ResourceContext]] = {}
@@ -129,19 +134,23 @@ class DriftDetection(DeclarativeSteps, Watchable):
         """Yield the properties that are set and compared, with their rules."""
         builder = self.argument_builder(context)
         for name, value in sorted(context.properties.items()):
-            rule = self.spec.comparisons.get(name) or self._default_comparison(name, value)
+            rule = self.comparison_of(name, is_single=isinstance(value, str | int | float))
             if rule is None or rule.comparison not in COMPARED:
                 continue
             if builder.is_set(name, value) and value not in ([], {}):
                 yield name, rule
 
-    def _default_comparison(self, name: str, value: Json) -> PropertyComparison | None:
-        """Return the rule of single values that are sent; others are compared if declared."""
+    def comparison_of(self, name: str, *, is_single: bool) -> PropertyComparison | None:
+        """Return the rule of a property: the declared one, or that of single values.
+
+        Args:
+            name: The property.
+            is_single: Whether its value is no list and no map.
+        """
+        rule = self.spec.comparisons.get(name)
         sent = name in self._sendable and name != VALUE_SPECS
-        if not sent or self._mapping(name).argument is None:
-            return None
-        if not isinstance(value, str | int | float):
-            return None
+        if rule is not None or not sent or self._mapping(name).argument is None or not is_single:
+            return rule
         is_exact = name == _NAME
         return PropertyComparison(Comparison.EXACT if is_exact else Comparison.NORMALIZED)
 

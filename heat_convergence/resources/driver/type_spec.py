@@ -141,7 +141,8 @@ class TypeSpec:
         health_mapping: What the service says of the health of an object that is ready.
         dependent_levels: Type of a dependent, or a pattern → the level at which it may start.
         comparisons: Property → how the watch compares its observed value.
-        is_listed: The service lists its objects with all that is compared.
+        unlisted_reason: Why no list of the service shows its objects with what is compared;
+            empty if one does.
     """
 
     name: str
@@ -170,9 +171,14 @@ class TypeSpec:
     deletes_asynchronously: bool = False
     has_name: bool = True
     comparisons: Mapping[str, PropertyComparison] = field(default_factory=dict)
-    is_listed: bool = True
+    unlisted_reason: str = ""
     implicit_dependencies: tuple[ImplicitDependency, ...] = ()
     test_environment: str = "emulation"
+
+    @property
+    def is_listed(self) -> bool:
+        """True if the service lists the type's objects with all that is compared."""
+        return not self.unlisted_reason
 
     def is_restorable(self, name: str) -> bool:
         """Return whether an update can restore the property after others have changed it."""

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from heat_convergence.resources.openstack.associations import Association
+from heat_convergence.resources.openstack.listed_associations import ListedAssociation
 from heat_convergence.resources.protocol.verb_values import ResourceContext
 
 Json = Any
 
 
-class FloatingIPAssociation(Association):
+class FloatingIPAssociation(ListedAssociation):
     """The association of a floating IP with a port."""
+
+    object_key = "floatingip_id"
 
     def resolve_arguments(
         self, context: ResourceContext, properties: Mapping[str, Json]
@@ -45,9 +47,8 @@ class FloatingIPAssociation(Association):
         if self.read_association(context, arguments) is not None:
             self.client(context).update(arguments["floatingip_id"], {"port_id": None})
 
-    def read_association(
-        self, context: ResourceContext, arguments: Mapping[str, Json]
+    def select_association(
+        self, arguments: Mapping[str, Json], body: Mapping[str, Json]
     ) -> Mapping[str, Json] | None:
         """Return the floating IP's body if it has this port."""
-        body = self.client(context).get(arguments["floatingip_id"])
         return body if body.get("port_id") == arguments["port_id"] else None

@@ -10,6 +10,7 @@ from heat_convergence.common.errors import PropertyUnspecifiedError
 from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.model.job import ObservedState
 from heat_convergence.resources.openstack.associations import Association
+from heat_convergence.resources.openstack.listed_associations import ListedAssociation
 from heat_convergence.resources.protocol.verb_values import ResourceContext, VerbResult
 
 Json = Any
@@ -24,6 +25,11 @@ class RouterInterface(Association):
     def is_watched(self) -> bool:
         """True: the list of ports shows all interfaces."""
         return True
+
+    @property
+    def watched_path(self) -> str:
+        """The path of the list of ports."""
+        return "/ports"
 
     def read_many(self, contexts: Sequence[ResourceContext]) -> Mapping[str, VerbResult]:
         """Read the ports of all routers by one list call."""
@@ -117,8 +123,10 @@ def _split_id(arguments: Mapping[str, Json]) -> tuple[str, str]:
     return arguments["router_id"], f"{key}={arguments[key]}"
 
 
-class RouterGateway(Association):
+class RouterGateway(ListedAssociation):
     """The gateway of a router to an external network."""
+
+    object_key = "router_id"
 
     def resolve_arguments(
         self, context: ResourceContext, properties: Mapping[str, Json]
@@ -145,11 +153,10 @@ class RouterGateway(Association):
         if self.read_association(context, arguments) is not None:
             self.client(context).update(arguments["router_id"], {"external_gateway_info": {}})
 
-    def read_association(
-        self, context: ResourceContext, arguments: Mapping[str, Json]
+    def select_association(
+        self, arguments: Mapping[str, Json], body: Mapping[str, Json]
     ) -> Mapping[str, Json] | None:
         """Return the router's body if it has this gateway."""
-        body = self.client(context).get(arguments["router_id"])
         current = (body.get("external_gateway_info") or {}).get("network_id")
         return body if current == arguments["network_id"] else None
 
@@ -161,8 +168,10 @@ class RouterGateway(Association):
             )
 
 
-class ExtraRouteSet(Association):
+class ExtraRouteSet(ListedAssociation):
     """Routes of a router, beside those that other stacks or users have set."""
+
+    object_key = "router_id"
 
     def resolve_arguments(
         self, context: ResourceContext, properties: Mapping[str, Json]
@@ -189,11 +198,11 @@ class ExtraRouteSet(Association):
         """Remove the routes."""
         self._send(context, arguments, "remove_extraroutes")
 
-    def read_association(
-        self, context: ResourceContext, arguments: Mapping[str, Json]
+    def select_association(
+        self, arguments: Mapping[str, Json], body: Mapping[str, Json]
     ) -> Mapping[str, Json] | None:
         """Return the arguments if the router has all of the routes."""
-        current = self.client(context).get(arguments["router_id"]).get("routes") or []
+        current = body.get("routes") or []
         return arguments if all(route in current for route in arguments["routes"]) else None
 
     def delete(self, context: ResourceContext) -> VerbResult:
