@@ -19,7 +19,7 @@ from heat_convergence.clients.settings import ClientSettings
 from heat_convergence.common.error_boundary import BoundaryName, ErrorBoundary
 from heat_convergence.common.error_log import ErrorSubject
 from heat_convergence.common.errors import Error
-from heat_convergence.convergence.model.action import Status
+from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.job import ObservedState
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.stack import Stack
@@ -78,7 +78,9 @@ class CloudAccess:
             resource_type = self.services.registry.find(row.desired.implementation)
             if resource_type is None or not _is_observed(resource_type, row):
                 continue
-            context = build_context(row, stack, row.state.action, now, VerbInputs(cloud=cloud))
+            context = build_context(
+                row, stack, _observed_action(row), now, VerbInputs(cloud=cloud)
+            )
             by_type[row.desired.implementation].append(
                 with_name_limit(context, resource_type.physical_name_limit)
             )
@@ -110,6 +112,11 @@ def _observe_or_none(
         return resource_type.observe_many(contexts)
     except Error:
         return {}
+
+
+def _observed_action(row: Resource) -> Action:
+    """Return the action to observe with: during a snapshot types read that, not the resource."""
+    return Action.CHECK if row.state.action is Action.SNAPSHOT else row.state.action
 
 
 def _is_observed(resource_type: ResourceType, row: Resource) -> bool:

@@ -14,7 +14,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 
-from heat_convergence.heat_import.heat_tables import TABLES
+from heat_convergence.heat_import.heat_tables import REVISION_TABLE, TABLES, is_described
 
 HeatRow = Row[Any]
 _CHUNK = 500
@@ -32,6 +32,7 @@ class HeatTree:
         files: by key.
         values: properties and attributes by key.
         locks: rows of stack_lock and sync_point: work that was under way.
+        snapshot_parts: saved resources by id of the snapshot.
     """
 
     stacks: list[HeatRow]
@@ -46,6 +47,7 @@ class HeatTree:
     configs: Sequence[HeatRow] = ()
     deployments: Sequence[HeatRow] = ()
     snapshots: Sequence[HeatRow] = ()
+    snapshot_parts: Mapping[str, Sequence[HeatRow]] = field(default_factory=dict)
     events: Sequence[HeatRow] = field(default_factory=list)
 
     @property
@@ -60,14 +62,29 @@ class HeatTree:
 
 
 def select_in(
-    conn: Connection, table: str, column: str, keys: Collection[Any], order: str | None = None
+    conn: Connection,
+    table: str,
+    column: str,
+    keys: Collection[Any],
+    order: str | None = None,
+    without: Collection[str] = (),
 ) -> list[HeatRow]:
-    """Return the rows of a table whose column has one of the keys, ordered by ``order``."""
+    """Return the rows of a table whose column has one of the keys.
+
+    Args:
+        conn: the snapshot's connection.
+        table: the table.
+        column: the column.
+        keys: values of the column.
+        order: the column by which the rows are ordered.
+        without: columns that are not read.
+    """
     described = TABLES[table]
+    columns = [each for each in described.c if each.name not in without]
     found: list[HeatRow] = []
     requested = sorted(key for key in set(keys) if key is not None)
     for at in range(0, len(requested), _CHUNK):
-        query = sa.select(described).where(described.c[column].in_(requested[at : at + _CHUNK]))
+        query = sa.select(*columns).where(described.c[column].in_(requested[at : at + _CHUNK]))
         if order is not None:
             query = query.order_by(described.c[order])
         found.extend(conn.execute(query))
@@ -96,7 +113,7 @@ def load_trees(conn: Connection, roots: Sequence[HeatRow], max_events: int) -> l
     tags = select_in(conn, "stack_tag", "stack_id", [root.id for root in roots], "id")
     locks = _load_locks(conn, ids)
     deployments, configs = _load_software(conn, resources)
-    snapshots = select_in(conn, "snapshot", "stack_id", ids, "created_at")
+    snapshots, parts = _load_snapshots(conn, ids)
     events = _load_events(conn, ids, max_events)
     by_key = {row.id: row for row in credentials}
     trees = []
@@ -121,6 +138,7 @@ def load_trees(conn: Connection, roots: Sequence[HeatRow], max_events: int) -> l
                 configs=[each for each in configs if each.id in config_ids],
                 deployments=own_deployments,
                 snapshots=[each for each in snapshots if each.stack_id in own_ids],
+                snapshot_parts=parts,
                 events=[each for each in events if each.stack_id in own_ids],
             )
         )
@@ -171,6 +189,20 @@ def _load_software(
     deployments = select_in(conn, "software_deployment", "id", physical)
     keys = {*physical, *(each.config_id for each in deployments)}
     return deployments, select_in(conn, "software_config", "id", keys)
+
+
+def _load_snapshots(
+    conn: Connection, stack_ids: Sequence[str]
+) -> tuple[list[HeatRow], dict[Any, list[HeatRow]]]:
+    """Return snapshots, and what later releases store of each resource, by snapshot."""
+    revision = str(conn.scalar(sa.select(REVISION_TABLE.c.version_num)))
+    missing = [] if is_described("snapshot.action", revision) else ["action"]
+    rows = select_in(conn, "snapshot", "stack_id", stack_ids, "created_at", missing)
+    if not is_described("resource_snapshot", revision):
+        return rows, {}
+    keys = [row.id for row in rows]
+    parts = select_in(conn, "resource_snapshot", "snapshot_id", keys, "resource_name")
+    return rows, _group(parts, "snapshot_id")
 
 
 def _load_events(conn: Connection, stack_ids: Sequence[str], limit: int) -> list[HeatRow]:

@@ -1,7 +1,7 @@
 """The tables of Heat's database, as far as the import reads them.
 
 Used by ``heat_database`` and ``heat_rows``. Maps and lists are JSON texts, which
-``heat_values`` parses. Only columns that every supported revision has are described.
+``heat_values`` parses. Columns and tables that not every supported revision has are in ``SINCE``.
 """
 
 from __future__ import annotations
@@ -68,10 +68,11 @@ _COLUMNS: Mapping[str, Mapping[str, str]] = {
     },
     "snapshot": {
         "id": "id stack_id",
-        "name": "name status",
+        "name": "name action status",
         "text": "status_reason data",
         "time": "created_at",
     },
+    "resource_snapshot": {"id": "id snapshot_id", "name": "resource_name", "text": "data"},
     "event": {
         "number": "id rsrc_prop_data_id",
         "id": "uuid stack_id",
@@ -95,7 +96,13 @@ REVISIONS: Mapping[str, str] = {
     "88be64598c0f": "2026.1",  # pragma: allowlist secret
     "97b2a986f922": "2026.1 and later",  # pragma: allowlist secret
 }
-"""Supported revisions of the schema, with the releases that have them."""
+"""Supported revisions of the schema, the oldest first, with the releases that have them."""
+
+SINCE: Mapping[str, str] = {
+    "resource_snapshot": "88be64598c0f",  # pragma: allowlist secret
+    "snapshot.action": "97b2a986f922",  # pragma: allowlist secret
+}
+"""Table, or table and column, that is read → the first revision that has it."""
 
 
 def _table(name: str, columns: Mapping[str, str]) -> Table:
@@ -112,3 +119,9 @@ def _table(name: str, columns: Mapping[str, str]) -> Table:
 
 TABLES: Mapping[str, Table] = {name: _table(name, columns) for name, columns in _COLUMNS.items()}
 REVISION_TABLE = Table("alembic_version", metadata, Column("version_num", String(32)))
+
+
+def is_described(name: str, revision: str) -> bool:
+    """Return whether a schema of this revision has a table or column of ``SINCE``."""
+    order = list(REVISIONS)
+    return order.index(revision) >= order.index(SINCE[name])

@@ -19,6 +19,8 @@ from cryptography.fernet import Fernet, InvalidToken
 from heat_convergence.common.errors import Invalid
 
 Json = Any
+INTERRUPTED = "was in progress in Heat when the stack was imported"
+"""The end of the reason of a stack or snapshot whose action Heat had not ended."""
 FERNET_METHOD = "cryptography_decrypt_v1"
 _KEY_LENGTHS = (16, 24, 32)
 _SHORT_NAME_BITS = (12, 16, 32)

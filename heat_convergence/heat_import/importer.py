@@ -70,6 +70,7 @@ class ImportRequest:
         max_events: how many of the last events of each stack are imported.
         dry_run: whether everything is done except writing.
         cloud: logs in with the trusts and reads attributes; None without Keystone.
+        engines_alive: whether an engine of Heat may go on with work in progress.
     """
 
     cipher: HeatCipher
@@ -77,6 +78,7 @@ class ImportRequest:
     max_events: int = 100
     dry_run: bool = False
     cloud: CloudAccess | None = None
+    engines_alive: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +117,7 @@ class HeatImporter:
             return set(conn.scalars(query))
 
     def _import_tree(self, tree: HeatTree) -> ImportResult:
-        rejection = find_rejection(tree)
+        rejection = find_rejection(tree, engines_alive=self.request.engines_alive)
         if rejection is not None:
             return _refused(tree, rejection)
         try:

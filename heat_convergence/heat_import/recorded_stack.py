@@ -15,6 +15,7 @@ from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.heat_import.heat_rows import HeatRow, HeatTree
 from heat_convergence.heat_import.heat_values import (
+    INTERRUPTED,
     HeatCipher,
     HeatValueUnreadable,
     parse_map,
@@ -65,7 +66,7 @@ class TreeReader:
         environment = parse_map(row.environment, f"environment of template {key}")
         return RecordedTemplate(
             json.dumps(found, ensure_ascii=False),
-            _clean_environment(self.cipher.decrypt_parameters(environment)),
+            clean_environment(self.cipher.decrypt_parameters(environment)),
             files,
         )
 
@@ -76,17 +77,28 @@ class TreeReader:
             HeatValueUnreadable: a value cannot be read.
         """
         rows = self.tree.resources.get(stack.id, ())
+        unclaimed = self._unclaimed_nested_stacks(stack)
         ids = {row.id: row.uuid for row in rows}
         newest = {row.name: row.id for row in rows}
         return [
             replace(
                 self._resource(row, stack),
+                physical_id=row.nova_instance or unclaimed.get(row.name),
                 present=newest[row.name] == row.id,
                 replaces=ids.get(row.replaces),
                 replaced_by=ids.get(row.replaced_by),
             )
             for row in rows
         ]
+
+    def _unclaimed_nested_stacks(self, stack: HeatRow) -> dict[str, str]:
+        """Return nested stacks whose ids no resource has recorded yet, by resource name."""
+        physical_ids = {row.nova_instance for row in self.tree.resources.get(stack.id, ())}
+        return {
+            each.parent_resource_name: each.id
+            for each in self.tree.stacks
+            if each.owner_id == stack.id and each.id not in physical_ids
+        }
 
     def _resource(self, row: HeatRow, stack: HeatRow) -> RecordedResource:
         data: dict[str, str] = {}
@@ -122,14 +134,19 @@ class TreeReader:
         return self.cipher.decrypt_each(found, where) if row.properties_data_encrypted else found
 
 
-def new_stack(row: HeatRow, goal_id: str, parent: Stack | None, owner_id: str | None) -> Stack:
-    """Return a stack as Heat shows it, with version 1.
+def new_stack(
+    row: HeatRow,
+    goal_id: str,
+    owner: tuple[Stack, str] | None,
+    resources: Sequence[RecordedResource],
+) -> Stack:
+    """Return a stack as Heat shows it, with version 1; an interrupted action has failed.
 
     Args:
         row: Heat's row.
         goal_id: the id that its goal gets.
-        parent: the stack that it is nested in.
-        owner_id: the id of the resource there.
+        owner: the stack that it is nested in, and the id of the resource there.
+        resources: its resources.
 
     Raises:
         HeatValueUnreadable: action or status is unknown.
@@ -141,7 +158,10 @@ def new_stack(row: HeatRow, goal_id: str, parent: Stack | None, owner_id: str | 
         raise HeatValueUnreadable(f"stack {row.name} is {row.action}_{row.status}") from error
     if created_at is None:
         raise HeatValueUnreadable(f"stack {row.name} has no time of creation")
-    updated_at = to_utc(row.updated_at)
+    updated_at, reason = to_utc(row.updated_at), row.status_reason or ""
+    if is_interrupted(row, resources):
+        status, reason = Status.FAILED, f"{action} {INTERRUPTED}"
+    parent, owner_id = owner or (None, None)
     return Stack(
         id=row.id,
         name=row.name,
@@ -149,7 +169,7 @@ def new_stack(row: HeatRow, goal_id: str, parent: Stack | None, owner_id: str | 
         version=1,
         action=action,
         status=status,
-        status_reason=row.status_reason or "",
+        status_reason=reason,
         goal_id=goal_id,
         created_at=created_at,
         username=row.username,
@@ -165,15 +185,22 @@ def new_stack(row: HeatRow, goal_id: str, parent: Stack | None, owner_id: str | 
     )
 
 
+def is_interrupted(row: HeatRow, resources: Sequence[RecordedResource]) -> bool:
+    """Return whether Heat was at work on a stack, or on one of its resources."""
+    return row.status == "IN_PROGRESS" or any(each.interrupted for each in resources)
+
+
 def has_reached_template(row: HeatRow, resources: Sequence[RecordedResource]) -> bool:
     """Return whether a stack is at its template, whatever its last action was."""
     return row.status == "COMPLETE" and all(
-        each.present and each.row.current_template_id in (None, row.raw_template_id)
+        each.present
+        and not each.interrupted
+        and each.row.current_template_id in (None, row.raw_template_id)
         for each in resources
     )
 
 
-def _clean_environment(sections: Mapping[str, Json]) -> dict[str, Json]:
+def clean_environment(sections: Mapping[str, Json]) -> dict[str, Json]:
     """Return the sections without what Heat has added: templates that stand for themselves."""
     found = {name: section for name, section in sections.items() if section is not None}
     registry = found.get("resource_registry")

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 from heat_convergence.heat_import.heat_rows import HeatRow, HeatTree
 
-_HOOKS = frozenset({"pre-create", "pre-update", "pre-delete", "post-create", "post-update",
-                    "post-delete"})  # fmt: skip
-_WAIT = "wait until the action ends, or cancel it, then import again"
-_RESET = "run heat-manage reset_stack_status for a stack whose engine died, then import again"
+_WAIT = (
+    "wait until the action ends, or cancel it, then import again; with Heat's engines stopped the"
+    " stack is imported as failed"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,28 +25,37 @@ class Rejection:
     remedy: str
 
 
-def find_rejection(tree: HeatTree) -> Rejection | None:
-    """Return the first rejection of a tree, or None."""
-    return next(_rejections(tree), None)
+def find_rejection(tree: HeatTree, *, engines_alive: bool) -> Rejection | None:
+    """Return the first rejection of a tree, or None.
+
+    Args:
+        tree: Heat's rows.
+        engines_alive: whether an engine of Heat may go on with work in progress.
+    """
+    return next(_rejections(tree, engines_alive=engines_alive), None)
 
 
-def _rejections(tree: HeatTree) -> Iterator[Rejection]:
+def _rejections(tree: HeatTree, *, engines_alive: bool) -> Iterator[Rejection]:
     for stack in tree.stacks:
         if stack.backup:
             yield Rejection(
                 f"the backup stack {stack.id} of a failed update exists",
                 "repeat the update in Heat until it is complete",
             )
+    if engines_alive:
+        yield from _work_in_progress(tree)
+    yield from _contradictions(tree)
+
+
+def _work_in_progress(tree: HeatTree) -> Iterator[Rejection]:
+    for stack in tree.stacks:
         if stack.status == "IN_PROGRESS":
-            yield Rejection(
-                f"stack {stack.name} is {stack.action}_IN_PROGRESS", f"{_WAIT}; {_RESET}"
-            )
+            yield Rejection(f"stack {stack.name} is {stack.action}_IN_PROGRESS", _WAIT)
     for row in tree.all_resources:
         if row.status == "IN_PROGRESS" or row.engine_id is not None:
-            yield Rejection(f"resource {row.name} ({row.uuid}) is being worked on", _RESET)
+            yield Rejection(f"resource {row.name} ({row.uuid}) is being worked on", _WAIT)
     if tree.locks:
-        yield Rejection("an action of the stack is under way or was interrupted", _RESET)
-    yield from _contradictions(tree)
+        yield Rejection("an action of the stack is under way or was interrupted", _WAIT)
 
 
 def _contradictions(tree: HeatTree) -> Iterator[Rejection]:
@@ -68,8 +77,6 @@ def _contradictions(tree: HeatTree) -> Iterator[Rejection]:
     for row in tree.all_resources:
         if row.current_template_id is not None and row.current_template_id not in tree.templates:
             yield Rejection(f"resource {row.name} has no template", repair)
-        if any(each.key in _HOOKS for each in tree.data.get(row.id, ())):
-            yield Rejection(f"resource {row.name} waits at a hook", "clear the hook in Heat")
 
 
 def _is_replacement(row: HeatRow) -> bool:
@@ -77,7 +84,13 @@ def _is_replacement(row: HeatRow) -> bool:
 
 
 def _has_parent(stack: HeatRow, tree: HeatTree) -> bool:
+    """Return whether a resource is the stack, or was still creating it."""
     return any(
-        row.name == stack.parent_resource_name and row.nova_instance == stack.id
+        row.name == stack.parent_resource_name
+        and (row.nova_instance == stack.id or _is_being_created(row))
         for row in tree.resources.get(stack.owner_id, ())
     )
+
+
+def _is_being_created(row: HeatRow) -> bool:
+    return row.nova_instance is None and row.status == "IN_PROGRESS"

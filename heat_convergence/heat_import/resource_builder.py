@@ -36,6 +36,7 @@ from heat_convergence.resources.protocol.properties import properties_hash, reso
 from heat_convergence.resources.protocol.resource_type import ResourceType
 
 Json = Any
+_VERBS = frozenset({Verb.SUSPEND, Verb.RESUME, Verb.CHECK, Verb.SNAPSHOT})
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,7 @@ class RecordedResource:
         replaces: id of the incarnation before this one.
         replaced_by: id of the incarnation after this one.
         has_secrets: whether Heat had encrypted any of the data.
+        physical_id: the physical id, also that of a nested stack that the row lacks yet.
     """
 
     row: HeatRow
@@ -57,6 +59,12 @@ class RecordedResource:
     replaces: str | None = None
     replaced_by: str | None = None
     has_secrets: bool = False
+    physical_id: str | None = None
+
+    @property
+    def interrupted(self) -> bool:
+        """True if Heat was at work on the resource."""
+        return self.row.status == str(Status.IN_PROGRESS) or self.row.engine_id is not None
 
 
 def build_resource(
@@ -79,13 +87,10 @@ def build_resource(
     row, name = found.row, physical_name(stack.name, found.row.name, found.row.uuid)
     action, status = _state_of(row)
     properties = _properties(found, resource_type)
-    reached = status is Status.COMPLETE and action is not Action.INIT
+    reached = status is Status.COMPLETE and action is not Action.INIT and not found.interrupted
     data = convert_data(resource_type, found.record)
     secret = resource_type is not None and resource_type.has_secret_data(properties or {})
     created_at = _required_time(row)
-    job = ResourceJob(stack.version)
-    if not found.present:  # as a cancelled traversal leaves what it had to delete
-        job = ResourceJob(stack.version, Verb.CONVERGE, JobState.CANCELLED)
     return Resource(
         ResourceIdentity(
             id=row.uuid,
@@ -109,13 +114,13 @@ def build_resource(
             sensitive=desired.sensitive or secret or found.has_secrets,
             hooks_and_restrictions=desired.hooks_and_restrictions,
         ),
-        job,
+        _job(found, stack, action),
         observation=LastObservation(ObservedState.READY if reached else None),
         physical=PhysicalState(
-            id=_physical_id(row, name, resource_type) if reached else row.nova_instance,
+            id=_physical_id(found, name, resource_type) if reached else found.physical_id,
             applied_hash=desired.definition_hash if reached else None,
             suspended=action is Action.SUSPEND or (action is Action.RESUME and not reached),
-            properties_hash=None if properties is None else properties_hash(properties),
+            properties_hash=_hash(found, action, properties),
             properties=properties,
             data=data,
         ),
@@ -144,10 +149,29 @@ def _required_time(row: HeatRow) -> datetime:
     return found
 
 
-def _physical_id(row: HeatRow, name: str, resource_type: ResourceType | None) -> str | None:
+def _job(found: RecordedResource, stack: Stack, action: Action) -> ResourceJob:
+    """Return no job, or the one that a cancelled traversal leaves: something is to be done."""
+    if found.present and not found.interrupted:
+        return ResourceJob(stack.version)
+    verb = Verb(str(action)) if found.present and str(action) in _VERBS else Verb.CONVERGE
+    return ResourceJob(stack.version, verb, JobState.CANCELLED)
+
+
+def _hash(
+    found: RecordedResource, action: Action, properties: Mapping[str, Json] | None
+) -> str | None:
+    """Return the hash of the properties; None after an update of unknown outcome."""
+    if properties is None or (found.interrupted and action is Action.UPDATE):
+        return None
+    return properties_hash(properties)
+
+
+def _physical_id(
+    found: RecordedResource, name: str, resource_type: ResourceType | None
+) -> str | None:
     """Return the physical id; types of the service itself use the physical name for none."""
-    if row.nova_instance or resource_type is None or resource_type.has_nested_stack:
-        return str(row.nova_instance) if row.nova_instance else None
+    if found.physical_id or resource_type is None or resource_type.has_nested_stack:
+        return found.physical_id or None
     return name
 
 
@@ -156,7 +180,7 @@ def _properties(
 ) -> dict[str, Json] | None:
     """Return the properties with the defaults that Heat leaves out; None if none were used."""
     row = found.row
-    if row.action in (None, "INIT") or (row.nova_instance is None and row.status != "COMPLETE"):
+    if row.action in (None, "INIT") or (found.physical_id is None and row.status != "COMPLETE"):
         return None
     values = dict(found.properties)
     if resource_type is None:

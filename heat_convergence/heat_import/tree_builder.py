@@ -11,12 +11,18 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from heat_convergence.common.ids import IdFactory
+from heat_convergence.convergence.model.action import Status
 from heat_convergence.convergence.model.goal import Goal
 from heat_convergence.convergence.model.job import DesiredState
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.planning.desired_state import DesiredResource
 from heat_convergence.heat_import.cloud_access import ObservedAttributes, observe_nothing
+from heat_convergence.heat_import.evaluated_template import (
+    EvaluatedStackTemplate,
+    ImportedStackOwner,
+    RecordedTemplateEvaluator,
+)
 from heat_convergence.heat_import.heat_rows import HeatRow, HeatTree
 from heat_convergence.heat_import.heat_values import HeatCipher, HeatValueUnreadable
 from heat_convergence.heat_import.imported_attributes import (
@@ -27,6 +33,7 @@ from heat_convergence.heat_import.imported_attributes import (
     signal_attributes,
     software_attributes,
 )
+from heat_convergence.heat_import.imported_snapshots import ImportedSnapshot, SnapshotImport
 from heat_convergence.heat_import.recorded_stack import (
     RecordedTemplate,
     TreeReader,
@@ -34,21 +41,9 @@ from heat_convergence.heat_import.recorded_stack import (
     new_stack,
 )
 from heat_convergence.heat_import.resource_builder import RecordedResource, build_resource
-from heat_convergence.resources.nested.nested_type import NestedStackRequest, replace_unresolved
-from heat_convergence.stacks.goal.facades import nested_environment
-from heat_convergence.stacks.goal.nested_builder import (
-    NestedStackBuilder,
-    ParentResource,
-    ParentStack,
-)
-from heat_convergence.stacks.goal.stack_builder import StackBuilder
 from heat_convergence.stacks.services import StackServices
-from heat_convergence.stacks.source.template_source import TemplateSource
-from heat_convergence.template.evaluation.resource_definition import load_section
-from heat_convergence.template.template import Template
 
 Json = Any
-_SECTIONS = ("metadata", "update_policy")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +53,7 @@ class ImportedStack:
     Attributes:
         goals: the current one first, then that to which a rollback returns.
         contents: texts by hash.
+        notes: what the operator should know of it.
     """
 
     stack: Stack
@@ -65,25 +61,32 @@ class ImportedStack:
     desired_resources: Mapping[str, DesiredResource]
     contents: Mapping[str, str]
     resources: Sequence[Resource]
+    snapshots: Sequence[ImportedSnapshot] = ()
+    notes: Sequence[str] = ()
 
 
 @dataclass(slots=True)
-class _Evaluated:
-    """A template as one stack has it, with what its nested stacks inherit."""
+class _Templates:
+    """The templates of one stack, by Heat's key, each evaluated once."""
 
-    goal: Goal
-    desired_resources: Mapping[str, DesiredResource]
-    contents: Mapping[str, str]
-    parent: ParentStack
+    reader: TreeReader
+    evaluator: RecordedTemplateEvaluator
+    stack: Stack
+    owner: ImportedStackOwner | None
+    found: dict[int, EvaluatedStackTemplate] = field(default_factory=dict)
 
+    def get(self, key: int, stack: Stack | None = None) -> EvaluatedStackTemplate:
+        """Return a template; ``stack`` has the id of its goal if that is stored."""
+        if key not in self.found:
+            unstored = replace(self.stack, goal_id=self.evaluator.ids())
+            self.found[key] = self.evaluator.evaluate(
+                self.reader.template(key), stack or unstored, self.owner
+            )
+        return self.found[key]
 
-@dataclass(frozen=True, slots=True)
-class _Owner:
-    """The resource of a nested stack, and its own stack."""
-
-    parent: ParentStack
-    row: Resource
-    desired: DesiredResource
+    def contents(self) -> dict[str, str]:
+        """Return the texts of all templates by hash."""
+        return {key: text for one in self.found.values() for key, text in one.contents.items()}
 
 
 @dataclass(slots=True)
@@ -109,103 +112,84 @@ class ImportedTreeBuilder:
         self.stacks.sort(key=lambda each: each.stack.depth)
         return self.stacks
 
-    def _build(self, row: HeatRow, owner: _Owner | None) -> tuple[Goal, ImportedValues]:
+    def _build(
+        self, row: HeatRow, owner: ImportedStackOwner | None
+    ) -> tuple[Goal, ImportedValues]:
         reader = TreeReader(self.tree, self.cipher)
-        parent = None if owner is None else owner.parent.stack
-        stack = new_stack(row, self.ids(), parent, None if owner is None else owner.row.id)
-        evaluated = {
-            row.raw_template_id: self._evaluate(reader.template(row.raw_template_id), stack, owner)
-        }
-        current = evaluated[row.raw_template_id]
         recorded = reader.resources(row)
-        goals = [current.goal]
-        if has_reached_template(row, recorded):
-            stack = replace(stack, complete_goal_id=stack.goal_id)
-        elif row.prev_raw_template_id in self.tree.templates:
-            before = replace(stack, goal_id=self.ids())
-            previous = self._evaluate(reader.template(row.prev_raw_template_id), before, owner)
-            evaluated[row.prev_raw_template_id] = previous
-            goals.append(previous.goal)
-            stack = replace(stack, complete_goal_id=before.goal_id)
-        rows: list[Resource] = []
+        parent = None if owner is None else (owner.parent.stack, owner.row.id)
+        stack = new_stack(row, self.ids(), parent, recorded)
+        templates = _Templates(
+            reader, RecordedTemplateEvaluator(self.services, self.ids), stack, owner
+        )
+        current = templates.get(row.raw_template_id, stack)
+        stack, goals = self._with_complete_goal(row, stack, recorded, templates)
+        rows = self._resources(row, stack, recorded, templates)
         values = ImportedValues(stack, {}, {each.row.name: each.record for each in recorded})
-        for each in recorded:
-            key = each.row.current_template_id or row.raw_template_id
-            if key not in evaluated:
-                unstored = replace(stack, goal_id=self.ids())
-                evaluated[key] = self._evaluate(reader.template(key), unstored, owner)
-            found = replace(
-                each, present=each.present and _is_present(each, current, row.action == "DELETE")
-            )
-            rows.append(self._resource(found, stack, evaluated[key], reader))
         rows = self._with_more_attributes(rows, values)
-        contents = {
-            name: text for one in evaluated.values() for name, text in one.contents.items()
-        }
-        self.stacks.append(ImportedStack(stack, goals, current.desired_resources, contents, rows))
+        snapshots, notes = SnapshotImport(self.tree, self.services.registry).build(
+            stack, rows, self._snapshot_evaluation(stack, owner)
+        )
+        self.stacks.append(
+            ImportedStack(
+                stack, goals, current.desired_resources, templates.contents(), rows,
+                snapshots, notes,
+            )
+        )  # fmt: skip
         named = {each.name: each for each in rows if each.desired.state is DesiredState.PRESENT}
         return current.goal, replace(values, rows=named)
 
-    # -- templates
+    def _with_complete_goal(
+        self,
+        row: HeatRow,
+        stack: Stack,
+        recorded: Sequence[RecordedResource],
+        templates: _Templates,
+    ) -> tuple[Stack, list[Goal]]:
+        """Return the stack with the goal to which a rollback returns, and its goals."""
+        current = templates.get(row.raw_template_id)
+        if has_reached_template(row, recorded):
+            return replace(stack, complete_goal_id=stack.goal_id), [current.goal]
+        previous_key = row.prev_raw_template_id
+        if previous_key == row.raw_template_id or previous_key not in self.tree.templates:
+            return stack, [current.goal]
+        before = replace(stack, goal_id=self.ids())
+        previous = templates.get(previous_key, before)
+        return replace(stack, complete_goal_id=before.goal_id), [current.goal, previous.goal]
 
-    def _evaluate(
-        self, template: RecordedTemplate, stack: Stack, owner: _Owner | None
-    ) -> _Evaluated:
-        if owner is None:
-            return self._evaluate_root(template, stack)
-        return self._evaluate_nested(template, stack, owner)
+    def _snapshot_evaluation(
+        self, stack: Stack, owner: ImportedStackOwner | None
+    ) -> Callable[[RecordedTemplate], EvaluatedStackTemplate]:
+        def evaluate(template: RecordedTemplate) -> EvaluatedStackTemplate:
+            evaluator = RecordedTemplateEvaluator(self.services, self.ids)
+            return evaluator.evaluate(template, replace(stack, goal_id=self.ids()), owner)
 
-    def _evaluate_root(self, template: RecordedTemplate, stack: Stack) -> _Evaluated:
-        source = TemplateSource(
-            Template.parse(template.text, limits=self.services.limits),
-            template.text,
-            template.files,
-            self.services.environment_from_stored(template.environment),
-        )
-        prepared = StackBuilder(self.services).prepare_recorded(source, stack)
-        texts = dict(prepared.contents)
-        parent = ParentStack(stack, prepared.environment, prepared.files, texts_loader(texts))
-        return _Evaluated(
-            prepared.goal,
-            prepared.desired_resources,
-            texts | _contents_of(prepared.desired_resources),
-            parent,
-        )
-
-    def _evaluate_nested(
-        self, template: RecordedTemplate, stack: Stack, owner: _Owner
-    ) -> _Evaluated:
-        """Evaluate a nested template with the environment that its parent hands down."""
-        row, parent = owner.row, owner.parent
-        request = NestedStackRequest(
-            name=row.name,
-            type=row.identity.type,
-            implementation=row.desired.implementation,
-            properties=row.physical.properties or {},
-            definition=row.desired.definition,
-            data=row.physical.data,
-            environment=parent.environment,
-            files=parent.files,
-        )
-        parameters = template.environment.get("parameters") or {}
-        environment = nested_environment(request, parameters, self.services.registry)
-        document = {"template": template.text, "environment": environment.to_stored()}
-        resource = ParentResource(row, row.physical.properties or {}, _facade(owner.desired))
-        prepared = NestedStackBuilder(self.services).prepare_adopted(
-            parent, resource, document, self.ids
-        )
-        goal = replace(prepared.goal, id=stack.goal_id, stack_id=stack.id, version=stack.version)
-        return _Evaluated(
-            goal,
-            prepared.desired_resources,
-            dict(prepared.contents) | _contents_of(prepared.desired_resources),
-            ParentStack(stack, environment, parent.files, parent.load_contents),
-        )
+        return evaluate
 
     # -- resources
 
+    def _resources(
+        self,
+        row: HeatRow,
+        stack: Stack,
+        recorded: Sequence[RecordedResource],
+        templates: _Templates,
+    ) -> list[Resource]:
+        current = templates.get(row.raw_template_id)
+        rows = []
+        for each in recorded:
+            evaluated = templates.get(each.row.current_template_id or row.raw_template_id)
+            present = each.present and _is_present(each, current, row.action == "DELETE")
+            found = replace(each, present=present)
+            rows.append(self._resource(found, stack, evaluated, templates.reader))
+        return rows
+
     def _resource(
-        self, found: RecordedResource, stack: Stack, evaluated: _Evaluated, reader: TreeReader
+        self,
+        found: RecordedResource,
+        stack: Stack,
+        evaluated: EvaluatedStackTemplate,
+        reader: TreeReader,
     ) -> Resource:
         desired = evaluated.desired_resources.get(found.row.name)
         if desired is None:
@@ -218,8 +202,10 @@ class ImportedTreeBuilder:
         row = build_resource(found, stack, desired, resource_type)
         nested = self._nested_row(row)
         if resource_type.has_nested_stack and nested is not None:
-            goal, values = self._build(nested, _Owner(evaluated.parent, row, desired))
+            goal, values = self._build(nested, ImportedStackOwner(evaluated.parent, row, desired))
             attributes = nested_attributes(self.services, row, goal, values)
+            if values.stack.status is not Status.COMPLETE:  # the next update goes into it
+                row = replace(row, physical=replace(row.physical, properties_hash=None))
         else:
             cached = reader.cached_attributes(found.row)
             attributes = {
@@ -255,26 +241,8 @@ class ImportedTreeBuilder:
         return found
 
 
-def texts_loader(texts: Mapping[str, str]) -> Any:
-    """Return a loader of texts that are in memory, as ``template_cache.ContentLoader``."""
-    return lambda hashes: {key: texts[key] for key in hashes if key in texts}
-
-
-def _is_present(found: RecordedResource, current: _Evaluated, is_deleting: bool) -> bool:
+def _is_present(
+    found: RecordedResource, current: EvaluatedStackTemplate, is_deleting: bool
+) -> bool:
     """Return whether the stack's template has the resource; a deleted stack keeps its own."""
     return is_deleting or found.row.name in current.desired_resources
-
-
-def _contents_of(desired_resources: Mapping[str, DesiredResource]) -> dict[str, str]:
-    return {
-        key: text for each in desired_resources.values() for key, text in each.contents.items()
-    }
-
-
-def _facade(desired: DesiredResource) -> dict[str, Json]:
-    """Return the sections of a resource that its nested template may read."""
-    sections = {
-        name: load_section(desired.definition, name, desired.contents) for name in _SECTIONS
-    }
-    sections["deletion_policy"] = desired.definition.get("deletion_policy")
-    return replace_unresolved({name: item for name, item in sections.items() if item})

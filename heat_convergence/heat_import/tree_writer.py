@@ -18,13 +18,14 @@ from sqlalchemy.engine import Connection
 from heat_convergence.clients.credentials import Credential
 from heat_convergence.clients.settings import DeferredAuthMethod
 from heat_convergence.common.ids import build_uuid7
-from heat_convergence.convergence.model.action import Status
+from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.event import Event
 from heat_convergence.convergence.model.goal_storage import deduplicate
 from heat_convergence.db.repositories.contents import SqlContentRepository
 from heat_convergence.db.repositories.events import SqlEventRepository
 from heat_convergence.db.repositories.goals import SqlGoalRepository
 from heat_convergence.db.repositories.resources import SqlResourceRepository
+from heat_convergence.db.repositories.snapshots import SqlSnapshotRepository
 from heat_convergence.db.repositories.stacks import SqlStackRepository
 from heat_convergence.db.statements import credentials, software
 from heat_convergence.db.statements.software import SoftwareConfigRow, SoftwareDeploymentRow
@@ -33,9 +34,11 @@ from heat_convergence.db.tables import (
     software_config,
     software_deployment,
 )
+from heat_convergence.db.tables import snapshot as snapshot_table
 from heat_convergence.db.tables import stack as stack_table
 from heat_convergence.heat_import.heat_rows import HeatRow, HeatTree
 from heat_convergence.heat_import.heat_values import (
+    INTERRUPTED,
     HeatCipher,
     HeatValueUnreadable,
     parse_map,
@@ -68,11 +71,9 @@ def assemble_tree(
         HeatValueUnreadable: a value cannot be read.
     """
     tagged = [replace(stacks[0], stack=replace(stacks[0].stack, tags=tuple(tree.tags)))]
-    notes = []
+    notes = [note for each in stacks for note in (*_interruptions(each), *each.notes)]
     if credential is None:
         notes.append("no trust: the owner must update the stack before it can change by itself")
-    if tree.snapshots:
-        notes.append(f"{len(tree.snapshots)} snapshots are not imported")
     return ImportedTree(
         stacks=[*tagged, *stacks[1:]],
         credential=credential,
@@ -83,11 +84,33 @@ def assemble_tree(
     )
 
 
+def _interruptions(found: ImportedStack) -> Iterator[str]:
+    """Yield what to do about an action that Heat has not ended."""
+    stack = found.stack
+    if INTERRUPTED not in stack.status_reason:
+        return
+    remedy = "resume" if stack.action is Action.SUSPEND else "update"
+    yield (
+        f"stack {stack.name} was {stack.action}_IN_PROGRESS and is imported as"
+        f" {stack.action}_FAILED: {remedy} or delete it to go on"
+    )
+    for row in found.resources:
+        if row.state.status is Status.IN_PROGRESS and row.physical.id is None:
+            yield (
+                f"resource {row.name} may exist as {row.identity.physical_name}: Heat has not"
+                " recorded its id; that action looks for the name"
+            )
+
+
 def find_existing_ids(conn: Connection, tree: ImportedTree) -> list[str]:
     """Return ids of the tree that rows of this service have already."""
     requested: tuple[tuple[sa.Table, list[str]], ...] = (
         (stack_table, [each.stack.id for each in tree.stacks]),
         (resource, [row.id for each in tree.stacks for row in each.resources]),
+        (
+            snapshot_table,
+            [saved.snapshot.id for each in tree.stacks for saved in each.snapshots],
+        ),
         (software_config, [row.id for row in tree.configs]),
         (software_deployment, [row.id for row in tree.deployments]),
     )
@@ -120,14 +143,18 @@ def write_tree(conn: Connection, tree: ImportedTree, now: datetime) -> None:
 def _write_stack(conn: Connection, found: ImportedStack) -> None:
     SqlStackRepository(conn).insert(found.stack)
     texts = dict(found.contents)
+    for saved in found.snapshots:
+        texts |= saved.contents
     goals = SqlGoalRepository(conn)
-    for goal in found.goals:
+    for goal in (*found.goals, *(saved.goal for saved in found.snapshots)):
         own = {key for each in found.desired_resources.values() for key in each.contents}
         stored, more = deduplicate(replace(goal, content_hashes=tuple(sorted(own))))
         texts |= more
         SqlContentRepository(conn).put(texts)
         goals.insert(stored)
     SqlResourceRepository(conn).insert(found.resources)
+    for saved in found.snapshots:
+        SqlSnapshotRepository(conn).insert(saved.snapshot)
 
 
 def read_credential(row: HeatRow | None, cipher: HeatCipher) -> Credential | None:

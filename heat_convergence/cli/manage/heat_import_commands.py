@@ -61,9 +61,7 @@ class _HeatOptions:
 
 
 def import_heat(database: Database, parsed: argparse.Namespace) -> int:
-    """Import stacks, or compare them; exit code 1 if one was refused or is different."""
-    if parsed.verify:
-        return heat_verify_commands.verify_heat(parsed)
+    """Import stacks; exit code 1 if one was refused."""
     options = _heat_options(parsed)
     if not options.url or not options.encryption_key:
         raise Invalid(
@@ -107,6 +105,7 @@ def _import(
         max_events=parsed.events,
         dry_run=parsed.dry_run,
         cloud=_cloud_access(components, services, parsed),
+        engines_alive=bool(hosts),
     )
     importer = HeatImporter(components.database, services, components.ids, request)
     roots = heat_database.list_roots(conn, parsed.project, parsed.stack)

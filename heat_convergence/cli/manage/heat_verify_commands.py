@@ -30,6 +30,11 @@ _TIMEOUT_S = 120
 _RETRIES = 3
 
 
+def is_requested(parsed: argparse.Namespace) -> bool:
+    """Return whether a command is the comparison, which needs no configuration or database."""
+    return bool(getattr(parsed, "verify", False))
+
+
 def verify_heat(parsed: argparse.Namespace) -> int:
     """Compare the stacks of each project; exit code 1 if there is a difference."""
     if not (parsed.heat_url and parsed.url):

@@ -19,6 +19,7 @@ from heat_convergence.cli.manage import (
     doctor_commands,
     heat_export_commands,
     heat_import_commands,
+    heat_verify_commands,
     job_commands,
     service_commands,
     stack_commands,
@@ -43,6 +44,8 @@ def main(arguments: list[str] | None = None) -> int:
     """
     parsed = create_parser().parse_args(arguments)
     try:
+        if heat_verify_commands.is_requested(parsed):  # it only reads two APIs
+            return heat_verify_commands.verify_heat(parsed)
         conf = _load_config(parsed)
         if parsed.noun in doctor_commands.NOUNS:
             return int(parsed.run(conf, parsed))

@@ -30,8 +30,10 @@ class SqlSnapshotRepository(SqlRepository, SnapshotRepository):
     """Snapshots on a database connection."""
 
     def insert(self, snapshot: Snapshot) -> None:
-        """Insert a row."""
+        """Insert a row; sensitive data are encrypted."""
         values = {name: getattr(snapshot, name) for name in FIELDS}
+        if snapshot.sensitive and snapshot.data is not None:
+            values["data"] = SensitiveValue(snapshot.data)
         self._connection.execute(snapshot_table.insert(), values)
 
     def get(self, stack_id: str, snapshot_id: str) -> Snapshot | None:

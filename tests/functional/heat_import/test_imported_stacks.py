@@ -28,7 +28,10 @@ def imported(tmp_path_factory: pytest.TempPathFactory) -> Any:
     url = write_heat_database(folder / "heat.sqlite")
     address = ServiceAddress(waitcondition_url="http://heat:8000/v1/waitcondition")
     results = import_all(service, url, address=address)
-    assert {n for n, r in results.items() if r.status is ImportStatus.IMPORTED} == AT_REST
+    assert {n for n, r in results.items() if r.status is ImportStatus.IMPORTED} == {
+        *AT_REST,
+        "wait",
+    }
     yield service
     service.close()
 

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
-from heat_convergence.common.errors import Invalid
-from heat_convergence.heat_import import importer as importer_module
+from heat_convergence.clients.credentials import Credential
+from heat_convergence.common.errors import AuthorizationFailure, Error, Invalid
+from heat_convergence.common.failures import TemporaryFailure
+from heat_convergence.convergence.model.resource import Resource
+from heat_convergence.convergence.model.stack import Stack
+from heat_convergence.heat_import.cloud_access import CloudAccess, ObservedAttributes
 from heat_convergence.heat_import.heat_database import (
     HeatDatabase,
     HeatDatabaseRefused,
@@ -65,18 +70,22 @@ def resource_of(rows: Rows, name: str) -> dict[str, Any]:
     return found
 
 
-def test_stack_in_progress_is_refused_alone(service: LocalService, tmp_path: Path) -> None:
-    found = import_rows(service, tmp_path, heat_rows())
+def test_stack_in_progress_is_refused_alone_while_engines_live(
+    service: LocalService, tmp_path: Path
+) -> None:
+    url = write_heat_database(tmp_path / "heat.sqlite")
+    found = import_all(service, url, engines_alive=True)
     assert reason(found["wait"]) == "stack wait is CREATE_IN_PROGRESS"
     assert sum(each.status is ImportStatus.IMPORTED for each in found.values()) == 6
 
 
-def test_interrupted_work_on_a_failed_stack_is_refused(
+def test_work_on_a_failed_stack_is_refused_while_engines_live(
     service: LocalService, tmp_path: Path
 ) -> None:
     rows = heat_rows()
     resource_of(rows, "bad")["engine_id"] = "4f5b292b-dd29-4146-9dc8-765278fc71e4"
-    assert "is being worked on" in reason(import_rows(service, tmp_path, rows)["failed"])
+    url = write_heat_database(tmp_path / "heat.sqlite", rows)
+    assert "is being worked on" in reason(import_all(service, url, engines_alive=True)["failed"])
 
 
 def test_wrong_encryption_key_is_named_and_nothing_is_written(
@@ -168,15 +177,11 @@ def test_nested_stack_without_its_resource_is_refused(
     assert "belongs to no resource" in reason(import_rows(service, tmp_path, rows)["nested"])
 
 
-def test_hook_and_backup_stack_are_refused(service: LocalService, tmp_path: Path) -> None:
+def test_backup_stack_is_refused(service: LocalService, tmp_path: Path) -> None:
     rows = heat_rows()
-    hook = {"id": 9999, "resource_id": resource_of(rows, "ok")["id"], "key": "pre-update"}
-    rows["resource_data"].append({**hook, "value": "True", "redact": False})
     [stack] = rows_of(rows, "stack", name="snap")
     rows["stack"].append({**stack, "id": "b" * 36, "owner_id": stack["id"], "backup": True})
-    found = import_rows(service, tmp_path, rows)
-    assert "waits at a hook" in reason(found["failed"])
-    assert "backup stack" in reason(found["snap"])
+    assert "backup stack" in reason(import_rows(service, tmp_path, rows)["snap"])
 
 
 def test_unknown_resource_type_is_named(service: LocalService, tmp_path: Path) -> None:
@@ -204,43 +209,75 @@ def test_id_of_an_existing_resource_is_refused(service: LocalService, tmp_path: 
     assert "exist already" in reason(import_all(service, url, "base")["base"])
 
 
+class RefusingKeystone(CloudAccess):
+    """Access to a cloud that refuses the trust of one tree."""
+
+    refused = ""
+    error = AuthorizationFailure("Could not find trust")
+
+    def log_in(self, tree_id: str, credential: Credential) -> None:
+        """Refuse one credential."""
+        assert credential.secret["trust_id"]
+        if tree_id == self.refused:
+            raise self.error
+
+    def heat_url(self, tree_id: str) -> str | None:
+        """Return no address."""
+        return None
+
+    def observe(self, stack: Stack, rows: Sequence[Resource]) -> ObservedAttributes:
+        """Return nothing."""
+        return {}
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        AuthorizationFailure("Could not find trust"),
+        AuthorizationFailure("Could not find project"),
+    ],
+)
+def test_dead_trust_or_project_refuses_its_stack_alone(
+    service: LocalService, tmp_path: Path, error: Error
+) -> None:
+    [stack] = rows_of(heat_rows(), "stack", name="failed")
+    cloud = RefusingKeystone(Mock(), Mock(), service.services)
+    cloud.refused, cloud.error = stack["id"], error
+    found = import_all(service, write_heat_database(tmp_path / "heat.sqlite"), cloud=cloud)
+    assert error.message in reason(found["failed"])
+    assert "an update of the stack in Heat by its owner" in found["failed"].rejection.remedy
+    assert sum(each.status is ImportStatus.IMPORTED for each in found.values()) == 6
+    assert rows_with_id(service, stack["id"]) == 0
+
+
+def test_keystone_that_does_not_answer_ends_the_command_and_not_the_stack(
+    service: LocalService, tmp_path: Path
+) -> None:
+    [stack] = rows_of(heat_rows(), "stack", name="failed")
+    cloud = RefusingKeystone(Mock(), Mock(), service.services)
+    cloud.refused, cloud.error = stack["id"], TemporaryFailure("no answer")
+    url = write_heat_database(tmp_path / "heat.sqlite")
+    with pytest.raises(TemporaryFailure):
+        import_all(service, url, cloud=cloud)
+    found = import_all(service, url)
+    assert found["failed"].status is ImportStatus.IMPORTED
+
+
+def rows_with_id(service: LocalService, stack_id: str) -> int:
+    with service.database.read() as conn:
+        query = f"SELECT count(*) FROM stack WHERE id = '{stack_id}' OR root_id = '{stack_id}'"
+        return int(conn.exec_driver_sql(query).scalar())
+
+
 def test_second_run_imports_nothing_twice(service: LocalService, tmp_path: Path) -> None:
     url = write_heat_database(tmp_path / "heat.sqlite")
     import_all(service, url)
     before = count_rows(service)
     found = import_all(service, url)
     assert {n for n, r in found.items() if r.status is ImportStatus.PRESENT} == {
-        "nested", "asg", "failed", "signalled", "snap", "base"
+        "nested", "asg", "failed", "signalled", "snap", "base", "wait"
     }  # fmt: skip
     assert count_rows(service) == before
-
-
-def test_interruption_leaves_whole_trees_and_the_next_run_the_rest(
-    service: LocalService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    url = write_heat_database(tmp_path / "heat.sqlite")
-    import_all(service, url)
-    complete = count_rows(service)
-    with service.database.write() as conn:
-        for table in ("stack_tag", "software_deployment", "resource", "content"):
-            conn.exec_driver_sql(f"DELETE FROM {table}")
-        for table in TABLES:
-            conn.exec_driver_sql(f"DELETE FROM {table}")
-    write = importer_module.write_tree
-
-    def write_and_die(conn: Any, tree: Any, now: Any) -> None:
-        write(conn, tree, now)
-        raise KeyboardInterrupt
-
-    for name in ("nested", "asg", "failed", "signalled", "snap", "base"):
-        before = count_rows(service)
-        monkeypatch.setattr(importer_module, "write_tree", write_and_die)
-        with pytest.raises(KeyboardInterrupt):
-            import_all(service, url, name)
-        assert count_rows(service) == before
-        monkeypatch.setattr(importer_module, "write_tree", write)
-        import_all(service, url, name)
-    assert count_rows(service) == complete
 
 
 def test_dry_run_writes_nothing(service: LocalService, tmp_path: Path) -> None:

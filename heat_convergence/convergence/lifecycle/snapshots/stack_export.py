@@ -134,7 +134,7 @@ def export_stack(
         "id": stack.id,
         "action": str(stack.action),
         "status": str(stack.status),
-        "environment": _environment(goal, secret_visibility),
+        "environment": visible_environment(goal, secret_visibility),
         "files": {name: texts[key] for name, key in sorted(goal.files.items())},
         "template": load_document(texts[goal.template_hash]).data,
         "resources": {
@@ -170,7 +170,8 @@ def _with_resource_data(
     return {**shown, "resource_data": data} if shown and data else shown
 
 
-def _environment(goal: Goal, secrets: SecretVisibility) -> dict[str, Json]:
+def visible_environment(goal: Goal, secrets: SecretVisibility) -> dict[str, Json]:
+    """Return the environment of a goal as documents show it."""
     shown = dict(goal.environment)
     if secrets is SecretVisibility.MASKED:
         for section in ("parameters", "parameter_defaults"):
