@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import shutil
 import signal
 import socket
 import subprocess
@@ -18,8 +19,10 @@ from pathlib import Path
 from types import TracebackType
 
 API, ENGINE, OBSERVER, STANDALONE = "api", "engine", "observer", "standalone"
+CFN = "api-cfn"
 _STARTED = {
     API: "worker started: binary=heat-convergence-api",
+    CFN: "worker started: binary=heat-convergence-api-cfn",
     ENGINE: "worker accepts messages",
     OBSERVER: "worker accepts messages",
     STANDALONE: "worker accepts messages",
@@ -239,9 +242,11 @@ class ServiceDeployment:
         if options is not None:
             own = self.directory / f"{role}-{number}.conf"
             config = write_config(own, merge_options(self._options, options))
-        command = [*self._launcher, role] if self._launcher else [_script(role)]
+        if self._launcher:
+            command = [*self._launcher, role]
+        else:
+            command = [_script(), role] if role == STANDALONE else [_script(role)]
         if role == STANDALONE:
-            command = [*self._launcher, role] if self._launcher else [_script(), role]
             command += ["--port", str(self.port), "--database", f"{self.directory}/stacks.sqlite"]
         command += ["--config-file", str(config), *arguments]
         daemon = DaemonProcess(role, command, self.directory / f"{role}-{number}.log")
@@ -302,6 +307,14 @@ def merge_options(defaults: ConfigOptions, overrides: ConfigOptions) -> ConfigOp
 
 
 def _script(role: str = "") -> str:
-    """Return the console script beside the running interpreter."""
+    """Return the console script beside the running interpreter, else the one on the PATH.
+
+    Raises:
+        FileNotFoundError: there is none.
+    """
     name = f"heat-convergence-{role}" if role else "heat-convergence"
-    return str(Path(sys.executable).with_name(name))
+    programs = str(Path(sys.executable).parent)
+    found = shutil.which(name, path=programs) or shutil.which(name)
+    if found is None:
+        raise FileNotFoundError(f"{name} is neither in {programs} nor on the PATH")
+    return found

@@ -80,3 +80,16 @@ def test_deployments_are_visible_to_both_projects(database):
         software.delete_config(conn, "c1")
         assert software.get_config(conn, "c1") is None
         assert software.count_deployments(conn, "p") == 1
+
+
+def test_configs_of_one_name_are_in_the_order_of_their_deployments(database):
+    with database.write() as conn:
+        for name, created_s in (("b", 3), ("a", 4), ("c", 2)):
+            config_id = f"c-{name}"
+            software.insert_config(conn, replace(CONFIG, id=config_id))
+            software.insert_deployment(
+                conn,
+                replace(DEPLOYED, id=name, config_id=config_id, created_at=time_at(created_s)),
+            )
+        found = software.list_server_configs(conn, "p", "server")
+    assert [each.id for each in found] == ["c-c", "c-b", "c-a"]

@@ -178,7 +178,7 @@ def list_deployments(
 def list_server_configs(
     conn: Connection, project_id: str, server_id: str
 ) -> list[SoftwareConfigRow]:
-    """Return the configurations deployed to a server, by name; the readable ones."""
+    """Return the readable configurations deployed to a server, by name and then by time."""
     query = (
         sa.select(*_CONFIG_COLUMNS)
         .join(deployments, deployments.c.config_id == configs.c.id)
@@ -187,7 +187,7 @@ def list_server_configs(
             deployments.c.server_id == server_id,
             configs.c.project_id == deployments.c.project_id,
         )
-        .order_by(configs.c.name, deployments.c.id)
+        .order_by(configs.c.name, deployments.c.created_at, deployments.c.id)
     )
     return read_each(conn.execute(query), _whole_config)
 

@@ -1,13 +1,12 @@
 """Differences of two JSON documents, and those that every import makes.
 
-Pure. ``KNOWN_DIFFERENCES`` are those of the page "Moving from Heat": they are counted and
-printed with their reason, apart from the others.
+Pure. ``known_differences`` has those that every import makes: they are counted and printed with
+their reason, apart from the others.
 """
 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -34,80 +33,16 @@ class Difference:
         path: Location in the views of the stack.
         heat: Value of Heat; ``ABSENT`` if it has none.
         own: Value of this service, likewise.
+        resource_type: Type of the resource whose view it is in.
     """
 
     path: str
     heat: Json
     own: Json
+    resource_type: str | None = None
 
     def __str__(self) -> str:
         return f"{self.path}: Heat has {_shown(self.heat)}, this service {_shown(self.own)}"
-
-    @property
-    def reason(self) -> str | None:
-        """The reason, if every import makes this difference."""
-        for known in KNOWN_DIFFERENCES:
-            if known.path.fullmatch(self.path) and known.accepts(self):
-                return known.reason
-        return None
-
-
-@dataclass(frozen=True, slots=True)
-class KnownDifference:
-    """A difference that every import makes.
-
-    Attributes:
-        path: Pattern of the paths.
-        reason: Text for the operator.
-        heat: Values that Heat may have; None for any.
-        own: Values that this service may have; None for any.
-    """
-
-    path: re.Pattern[str]
-    reason: str
-    heat: tuple[Json, ...] | None = None
-    own: tuple[Json, ...] | None = None
-
-    def accepts(self, difference: Difference) -> bool:
-        """Return whether the values are those of the known difference."""
-        return all(
-            values is None or found in values
-            for values, found in ((self.heat, difference.heat), (self.own, difference.own))
-        )
-
-
-KNOWN_DIFFERENCES = (
-    KnownDifference(
-        re.compile(r"(stack|resources/[^/]+(/show)?)/(drift_status|observed_at|waiting)"),
-        "drift_status, observed_at and waiting are fields of this service alone",
-        heat=(ABSENT,),
-    ),
-    KnownDifference(
-        re.compile(r"stack/stack_user_project_id"),
-        "stack_user_project_id is null in the views of stacks",
-        own=(None,),
-    ),
-    KnownDifference(
-        re.compile(r"resources/[^/]+/show/attributes/(refs|refs_map|current_size)"),
-        "attributes of groups that Heat shows as null in views of resources",
-        heat=(None, ABSENT),
-    ),
-    KnownDifference(
-        re.compile(r"environment/encrypted_param_names.*"),
-        "encrypted_param_names of environments is empty",
-        own=([], ABSENT),
-    ),
-    KnownDifference(
-        re.compile(r"resources/[^/]+/(show/)?physical_resource_id"),
-        "resources without a physical resource show their physical name",
-        heat=(None, ""),
-    ),
-    KnownDifference(
-        re.compile(r"events/\d+/physical_resource_id"),
-        "resources without a physical resource show their physical name",
-        heat=(None, ""),
-    ),
-)
 
 
 def find_differences(path: str, heat: Json, own: Json) -> Iterator[Difference]:

@@ -7,7 +7,7 @@ One view is in memory at a time.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, zip_longest
 from typing import Any
 
@@ -32,7 +32,7 @@ _CONFIG_TYPES = frozenset(
 )
 _DEPLOYMENT_TYPES = frozenset({"OS::Heat::SoftwareDeployment", "OS::Heat::StructuredDeployment"})
 _SERVER_TYPES = frozenset({"OS::Nova::Server", "OS::Heat::DeployedServer"})
-_UNORDERED = frozenset({"required_by", "links"})
+_UNORDERED = frozenset({"encrypted_param_names", "links", "required_by"})
 # Events get new ids with the import; a link of an event ends in its id.
 _EVENT_IDENTITY = ("id", "links")
 
@@ -83,19 +83,23 @@ class StackComparison:
     def _compare_resources(self) -> Iterator[Difference]:
         path = f"{self.stack.path}/resources"
         heat, own = self.heat.get(path), self.own.get(path)
+        types = _types_by_name(heat)
+        heat, own = (_with_types(each, types) for each in (heat, own))
         yield from _compare("resources", heat, own)
         if not (heat.is_found and own.is_found):
             return
         own_names = {each["resource_name"] for each in own.body["resources"]}
         for each in heat.body["resources"]:
             if each["resource_name"] in own_names:
-                yield from self._compare_resource(each)
+                for found in self._compare_resource(each, types):
+                    yield replace(found, resource_type=each["resource_type"])
 
-    def _compare_resource(self, listed: Json) -> Iterator[Difference]:
+    def _compare_resource(self, listed: Json, types: Mapping[str, str]) -> Iterator[Difference]:
         name, physical_id = listed["resource_name"], listed["physical_resource_id"]
         path = f"/resources{quoted(name)}"
         label = f"resources/{name}"
-        yield from self._compare_view(f"{label}/show", path)
+        shown = (each.get(self.stack.path + path) for each in (self.heat, self.own))
+        yield from _compare(f"{label}/show", *(_with_types(each, types) for each in shown))
         yield from self._compare_view(f"{label}/metadata", f"{path}/metadata")
         if physical_id:
             yield from self._compare_software(label, listed["resource_type"], physical_id)
@@ -133,6 +137,24 @@ class StackComparison:
             yield {name: item for name, item in each.items() if name not in _EVENT_IDENTITY}
 
 
+def _types_by_name(listed: ViewResponse) -> dict[str, str]:
+    found = listed.body["resources"] if listed.is_found else ()
+    return {each["resource_name"]: each["resource_type"] for each in found}
+
+
+def _with_types(response: ViewResponse, types: Mapping[str, str]) -> ViewResponse:
+    """Return the view with ``required_by`` as types by name, so that each name is compared."""
+    if not response.is_found:
+        return response
+    [(key, content)] = response.body.items()
+    items = content if isinstance(content, list) else [content]
+    changed = [
+        {**each, "required_by": {name: types.get(name) for name in each["required_by"]}}
+        for each in items
+    ]
+    return replace(response, body={key: changed if content is items else changed[0]})
+
+
 def _compare(label: str, heat: ViewResponse, own: ViewResponse) -> Iterator[Difference]:
     if heat.status != own.status:
         yield Difference(label, f"status {heat.status}", f"status {own.status}")
@@ -148,13 +170,14 @@ def _content(body: Json) -> Json:
             return _by_name(body[key])
         if key in ("stack", "resource", "software_config", "software_deployment"):
             return _ordered(body[key])
-    return body
+    return _ordered(body) if isinstance(body, Mapping) else body
 
 
 def _ordered(document: Json) -> Json:
     found = dict(document)
     for name in _UNORDERED & found.keys():
-        found[name] = sorted(found[name], key=str)
+        if isinstance(found[name], list):
+            found[name] = sorted(found[name], key=str)
     if isinstance(found.get("outputs"), list):
         found["outputs"] = _by_name(found["outputs"])
     return found

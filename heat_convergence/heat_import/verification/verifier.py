@@ -11,6 +11,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
 from heat_convergence.heat_import.verification.differences import ABSENT, Difference
+from heat_convergence.heat_import.verification.known_differences import find_reason
 from heat_convergence.heat_import.verification.stack_views import (
     StackComparison,
     StackLocation,
@@ -101,7 +102,7 @@ def _verify(heat: ViewClient, own: ViewClient, stack: StackLocation) -> Verified
     known: list[str] = []
     try:
         for each in StackComparison(heat, own, stack).find_differences():
-            reason = each.reason
+            reason = find_reason(each)
             if reason is None:
                 differences.append(each)
             else:

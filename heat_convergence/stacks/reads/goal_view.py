@@ -151,11 +151,11 @@ def format_environment(goal: Goal, hidden_names: Container[str]) -> dict[str, Js
     environment = goal.environment
     parameters = environment.get("parameters") or {}
     defaults = environment.get("parameter_defaults") or {}
-    encrypted = environment.get("encrypted_param_names") or []
+    masked = {name for name in parameters if goal.parameters.get(name) == MASK}
+    encrypted = environment.get("encrypted_param_names") or ()
     return {
         "parameters": {
-            name: MASK if goal.parameters.get(name) == MASK else value
-            for name, value in parameters.items()
+            name: MASK if name in masked else value for name, value in parameters.items()
         },
         "resource_registry": environment.get("resource_registry") or {"resources": {}},
         "parameter_defaults": {
@@ -163,5 +163,5 @@ def format_environment(goal: Goal, hidden_names: Container[str]) -> dict[str, Js
             for name, value in defaults.items()
         },
         "event_sinks": environment.get("event_sinks") or [],
-        "encrypted_param_names": encrypted,
+        "encrypted_param_names": sorted({*encrypted, *masked}),
     }

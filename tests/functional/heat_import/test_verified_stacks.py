@@ -7,20 +7,25 @@ from __future__ import annotations
 
 import argparse
 import json
+import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import requests
 
+from heat_convergence.cli.manage import heat_verify_commands, main
 from heat_convergence.cli.manage.heat_verify_commands import verify_heat, verify_project
 from heat_convergence.common.errors import Invalid
+from heat_convergence.heat_import.heat_values import INTERRUPTED
 from heat_convergence.heat_import.verification import view_client
 from heat_convergence.heat_import.verification.differences import (
     ABSENT,
     Difference,
     find_differences,
 )
+from heat_convergence.heat_import.verification.known_differences import find_reason
 from heat_convergence.heat_import.verification.verifier import VerifiedStack, verify_stacks
 from heat_convergence.heat_import.verification.view_client import (
     ViewClient,
@@ -191,18 +196,80 @@ def test_values_of_other_json_types_differ() -> None:
         ("stack/drift_status", ABSENT, "NOT_CHECKED", True),
         ("resources/a/show/waiting", ABSENT, None, True),
         ("resources/a/observed_at", ABSENT, None, True),
+        ("stack/waiting", ABSENT, None, False),
         ("resources/a/show/attributes/waiting", ABSENT, None, False),
-        ("resources/a/show/attributes/refs_map", None, {"0": "a"}, True),
-        ("resources/a/show/attributes/refs", ["b"], ["a"], False),
-        ("resources/a/physical_resource_id", "", "s-a-1", True),
-        ("resources/a/physical_resource_id", "id", "s-a-1", False),
+        ("resources/a/physical_resource_id", "", "s-a-1b2c3d4e5f60", True),
+        ("resources/a/physical_resource_id", "id", "s-a-1b2c3d4e5f60", False),
+        ("resources/a/physical_resource_id", "", str(uuid.UUID(int=5)), False),
+        ("events/0/physical_resource_id", None, "s-a-1b2c3d4e5f60", False),
         ("stack/stack_user_project_id", "p", "q", False),
+        ("outputs/show/output_value/locked_reason", None, ABSENT, True),
+        ("outputs/show/output_value/flavor/id", ABSENT, "f", True),
+        ("resources/s/show/attributes/name", "a", ABSENT, False),
+        ("resources/s/show/attributes/networks", None, {}, True),
+        ("resources/s/show/attributes/networks", {"a": []}, {}, False),
+        ("resources/s/show/attributes/data", "{}", None, True),
+        ("resources/s/show/attributes/data", "{}", "a", False),
+        ("resources/s/show/metadata", {}, None, False),
+        ("outputs/url/output_value", "http://h/p?a=1&b=2", "http://h/p?b=2&a=1", True),
+        ("outputs/url/output_value", "http://h/p?a=1&b=2", "http://h/p?b=2&a=3", False),
+        ("outputs/url/output_value", "http://h/p?a=1", "http://i/p?a=1", False),
+        ("resources/a/required_by/b", "OS::Nova::Server", ABSENT, True),
+        ("resources/a/required_by/b", "OS::Neutron::Port", ABSENT, False),
+        ("resources/a/required_by/b", ABSENT, "OS::Nova::Server", False),
+        ("environment/resource_registry/a.yaml", "a.yaml", ABSENT, True),
+        ("environment/resource_registry/a.yaml", "b.yaml", ABSENT, False),
+        ("snapshots/1/data/resources/v/resource_data/volume_type", "t", ABSENT, True),
+        ("snapshots/1/data/resources/v/resource_data/volume_type", ABSENT, "t", False),
+        ("snapshots/1/data/in_flight", ABSENT, [], True),
+        ("snapshots/1/data/stack_user_project_id", "p", None, False),
+        ("environment/encrypted_param_names", ["p"], [], False),
+        ("snapshots/1/data/template/resources/v", "t", ABSENT, False),
+        ("stack/stack_status", "CREATE_IN_PROGRESS", "CREATE_FAILED", True),
+        ("stack/stack_status", "CREATE_IN_PROGRESS", "UPDATE_FAILED", False),
+        ("stack/stack_status", "CREATE_COMPLETE", "CREATE_FAILED", False),
+        ("stack/stack_status_reason", "Stack CREATE started", f"CREATE {INTERRUPTED}", True),
+        ("stack/stack_status_reason", "Stack CREATE started", "other", False),
     ],
 )
 def test_difference_of_every_import_needs_its_path_and_values(
     path: str, heat: Any, own: Any, known: bool
 ) -> None:
-    assert (Difference(path, heat, own).reason is not None) is known
+    assert (find_reason(Difference(path, heat, own)) is not None) is known
+
+
+@pytest.mark.parametrize(
+    ("resource_type", "key", "values", "known"),
+    [
+        ("OS::Heat::SoftwareDeployment", "key", (None, "b"), True),
+        ("OS::Heat::SoftwareDeployment", "key", ("a", "b"), False),
+        ("OS::Heat::SoftwareDeployment", "key/inner", (None, "b"), False),
+        ("OS::Cinder::VolumeAttachment", "device", (ABSENT, "b"), True),
+        ("OS::Cinder::VolumeAttachment", "show", (ABSENT, "b"), False),
+        ("OS::Neutron::RouterInterface", "fixed_ips", (ABSENT, []), True),
+        ("OS::Neutron::RouterInterface", "fixed_ips", ([], [1]), False),
+        ("OS::Cinder::Volume", "key", (ABSENT, "b"), False),
+        ("OS::Heat::ResourceGroup", "refs_map", (None, {"0": "a"}), True),
+        ("OS::Heat::ResourceGroup", "refs", (["b"], ["a"]), False),
+        ("OS::Heat::Value", "refs", (None, ["a"]), False),
+        ("OS::Nova::Server", "flavor/vcpus", (1, ABSENT), True),
+        ("OS::Nova::Server", "show/flavor/vcpus", (1, ABSENT), True),
+        ("OS::Nova::Server", "flavor/id", (ABSENT, "f"), True),
+        ("OS::Nova::Server", "volume_type_id", (1, ABSENT), False),
+        ("OS::Cinder::Volume", "volume_type_id", (1, ABSENT), True),
+        ("OS::Cinder::Volume", "locked_reason", (1, ABSENT), False),
+    ],
+)
+def test_differences_of_attributes_depend_on_the_type(
+    resource_type: str, key: str, values: tuple[Any, Any], known: bool
+) -> None:
+    found = Difference(f"resources/a/show/attributes/{key}", *values, resource_type)
+    assert (find_reason(found) is not None) is known
+
+
+def test_difference_has_the_type_of_its_resource(verify: Any) -> None:
+    [found] = verify(changed("/resources/ok", "resource", resource_status="X"), "failed")
+    assert found.differences[0].resource_type == "OS::Heat::RandomString"
 
 
 def test_long_values_are_shortened() -> None:
@@ -212,3 +279,31 @@ def test_long_values_are_shortened() -> None:
 def test_both_addresses_are_required(tmp_path: Path) -> None:
     with pytest.raises(Invalid, match="--heat-url"):
         verify_heat(argparse.Namespace(heat_url=None, url="http://own/v1"))
+
+
+def test_comparison_needs_neither_configuration_nor_database(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(*_arguments: Any) -> None:
+        raise AssertionError("the configuration was read")
+
+    monkeypatch.setattr(main, "_load_config", fail)
+    monkeypatch.setattr(heat_verify_commands, "log_in", lambda cloud, project: FakeSession())
+    urls = ["--heat-url", "http://heat/v1", "--url", "http://own/v1"]
+    assert main.main(["import-heat", "--verify", *urls]) == 0
+    assert "Project p: 0 stacks compared, 0 differences." in capsys.readouterr().out
+    assert main.main(["import-heat", "--verify"]) == 3
+    assert "--heat-url" in capsys.readouterr().err
+
+
+class FakeSession:
+    """A session whose services have no stacks."""
+
+    def get_project_id(self) -> str:
+        return "p"
+
+    def get(self, url: str, **_options: Any) -> Any:
+        response = requests.Response()
+        response.status_code = 200
+        response._content = b'{"stacks": []}'
+        return response

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -88,6 +89,7 @@ def test_signals_during_the_cooldown_are_ignored(heat: ProjectClient) -> None:
     assert size(heat) == 2
     metadata = heat.send("GET", f"{heat.path('s')}/resources/g/metadata").json["metadata"]
     assert list(metadata["cooldown_end"].values()) == ["change_in_capacity : 1"]
+    assert datetime.fromisoformat(*metadata["cooldown_end"]).tzinfo is None  # as Heat has it
     assert metadata["scaling_in_progress"] is False
     for name in ("up", "own"):
         scale(heat, name)

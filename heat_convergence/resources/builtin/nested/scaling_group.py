@@ -44,6 +44,7 @@ from heat_convergence.resources.protocol.scaling_adjustment import GroupCompleti
 from heat_convergence.resources.protocol.verb_values import ResourceContext
 
 Json = Any
+_UTC = "+00:00"
 ROLLING_SIZE = "rolling"  # key of a group's data: the size of a rolling update under way
 
 
@@ -171,9 +172,10 @@ class CooldownGroupType(OrderedGroupType, ScalableGroupType):
     def shown_metadata(
         self, context: ResourceContext, metadata: Mapping[str, Json]
     ) -> Mapping[str, Json]:
-        """Return the metadata with the state of scaling and cooldown."""
+        """Return the metadata with the state of scaling and cooldown; times have no zone."""
+        ends = context.data.get(COOLDOWN_END_KEY) or {}
         return {
             **metadata,
-            COOLDOWN_END_KEY: context.data.get(COOLDOWN_END_KEY) or {},
+            COOLDOWN_END_KEY: {until.removesuffix(_UTC): why for until, why in ends.items()},
             "scaling_in_progress": SCALING_KEY in context.data,
         }

@@ -76,8 +76,17 @@ class SignalHandle(SignalResponder):
     def shown_metadata(
         self, context: ResourceContext, metadata: Mapping[str, Json]
     ) -> Mapping[str, Json]:
-        """Return the metadata with the signals by their ids."""
-        return {**metadata, **(context.data.get(SIGNALS) or {})}
+        """Return the metadata with the signals by their ids, in the words of their format."""
+        words = self.signal_format
+        shown = {
+            key: {
+                words.status_key: signal.get("status"),
+                words.reason_key: signal.get("reason"),
+                words.data_key: signal.get("data"),
+            }
+            for key, signal in (context.data.get(SIGNALS) or {}).items()
+        }
+        return {**metadata, **shown}
 
 
 def _attribute(description: str) -> AttributeSchema:

@@ -208,3 +208,13 @@ def test_signal_keeps_other_data_of_the_handle(build_context: ContextBuilder) ->
     after = replace(context, data=signalled.data)
     shown = WaitConditionHandle().shown_metadata(after, {"own": 1})
     assert shown == {"own": 1, **signalled.data["signals"]}
+
+
+def test_metadata_have_the_words_of_the_signal_format(build_context: ContextBuilder) -> None:
+    handle = CfnWaitConditionHandle()
+    context = build_context(handle, {}, physical_id="h", data={})
+    body = {"Status": "SUCCESS", "Reason": "r", "Data": "d", "UniqueId": "a"}
+    signalled = handle.signal(context, body)
+    assert signalled.data is not None
+    shown = handle.shown_metadata(replace(context, data=signalled.data), {})
+    assert shown == {"a": {"Status": "SUCCESS", "Reason": "r", "Data": "d"}}
