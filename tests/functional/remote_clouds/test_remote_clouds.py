@@ -151,6 +151,33 @@ def test_stack_is_created_in_the_other_cloud(heat: ProjectClient, other: OtherCl
     assert (heat.stack("s"), other.stacks()) == (None, [])
 
 
+def remote_snapshots(other: OtherCloud) -> list[Json]:
+    (stack,) = other.stacks()
+    path = f"/stacks/{stack['stack_name']}/{stack['id']}/snapshots"
+    return list(other.service.send("GET", path).json["snapshots"])
+
+
+def test_snapshot_of_the_parent_has_one_of_the_stack(
+    heat: ProjectClient, other: OtherCloud
+) -> None:
+    start(heat, template())
+    path = heat.path("s")
+    saved = heat.send("POST", f"{path}/snapshots", {"name": "n"}, leave_pending=True).json
+    run(heat)
+    assert heat.status("s") == "SNAPSHOT_COMPLETE"
+    (taken,) = remote_snapshots(other)
+    assert taken["status"] == "COMPLETE"
+    heat.update("s", template("2"), hold=True)
+    run(heat)
+    assert heat.outputs("s")["out"] == "2"
+    heat.send("POST", f"{path}/snapshots/{saved['id']}/restore", leave_pending=True)
+    run(heat)
+    assert (heat.status("s"), heat.outputs("s")["out"]) == ("RESTORE_COMPLETE", "1")
+    heat.send("DELETE", f"{path}/snapshots/{saved['id']}", leave_pending=True)
+    run(heat)
+    assert remote_snapshots(other) == []
+
+
 def test_secret_may_be_named_by_its_url(heat: ProjectClient, other: OtherCloud) -> None:
     url = f"http://barbican.example/v1/secrets/{SECRET_ID}"
     start(heat, template(credential_secret_id=url))

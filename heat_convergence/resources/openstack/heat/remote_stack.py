@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar
 
 from heat_convergence.clients.rest_client import CloudClient, CloudRequest
@@ -20,9 +21,17 @@ from heat_convergence.resources.driver import poll_interval
 from heat_convergence.resources.driver.declarative_steps import may_be_created_again
 from heat_convergence.resources.driver.request_cloud import current_cloud
 from heat_convergence.resources.openstack.heat.remote_clients import (
+    CONTEXT,
     RemoteClients,
     is_other_cloud,
+    location,
     region_of,
+)
+from heat_convergence.resources.openstack.heat.remote_snapshots import (
+    SNAPSHOT_ID,
+    SNAPSHOT_PLACE,
+    STACK_NAME,
+    RemoteSnapshots,
 )
 from heat_convergence.resources.protocol.resource_type import ResourceType
 from heat_convergence.resources.protocol.schema import (
@@ -144,10 +153,30 @@ class RemoteStack(ResourceType):
         """Check the stack."""
         return self._start_action(context, "check")
 
+    def snapshot(self, context: ResourceContext) -> VerbResult:
+        """Take a snapshot of the stack."""
+        place = {CONTEXT: dict(location(context.properties)), STACK_NAME: context.physical_name}
+        located = replace(context, data={**context.data, SNAPSHOT_PLACE: place})
+        return self._snapshots(context).take(located)
+
+    def delete_snapshot(self, context: ResourceContext) -> None:
+        """Delete the snapshot of the stack, where that was when it was taken."""
+        place = context.data.get(SNAPSHOT_PLACE) or {}
+        if context.physical_id is not None:
+            properties = {CONTEXT: place.get(CONTEXT) or {}}
+            name = str(place.get(STACK_NAME) or context.physical_name)
+            located = replace(context, properties=properties, physical_name=name)
+            self._snapshots(located).delete(located)
+
+    def _snapshots(self, context: ResourceContext) -> RemoteSnapshots:
+        return RemoteSnapshots(partial(self._send, context), self._path(context))
+
     def observe(self, context: ResourceContext) -> VerbResult:
-        """Read the stack's status."""
+        """Read the stack's status, or that of the snapshot that is being taken."""
         if context.physical_id is None:
             return VerbResult(ObservedState.ABSENT)
+        if context.action is Action.SNAPSHOT and SNAPSHOT_ID in context.data:
+            return self._snapshots(context).observe(context)
         try:
             stack = self._send(context, "GET", self._path(context))["stack"]
         except ResourceGone:
