@@ -62,6 +62,7 @@ _NAMED_SAMPLES = (
 )
 _SAMPLE_TEXT = "Sample12"
 _HINT = re.compile(r"(; d| D)id you mean [^?]*\?")
+_NETWORK_ERROR = re.compile(r"(?<=Failed to retrieve template from )(\S+): .*$")
 _POSITION = re.compile(r" \((at [^()]*, )?line \d+, column \d+\)$")
 _PAGE = """\
 ==========================
@@ -79,6 +80,7 @@ and {created} were created and deleted. The others:
 * a name *could not be found*: the template expects an object that its users must have made;
 * *the client*: a file that the template names is not there; some are in a clone of
   ``openstack/heat-agents`` beside the other.
+* *Could not retrieve template*: the template names one on the internet;
 * *Conflict* of a Swift container: a new container of the emulation is never empty;
 * ``max_retries_down`` and a list as ``config`` are mistakes of two templates: Heat's types have no
   such property and take no list, either.
@@ -180,7 +182,7 @@ class PublicTemplates:
         """Validate a template, create it in a new emulated cloud, and delete it."""
         name = str(path.relative_to(self._checkout))
         try:
-            body = self._request(path, name)
+            body = self._request(path)
         except Exception as error:  # noqa: BLE001  # the client raises whatever the file causes
             reason = self._without_checkout(_first_line(str(error)))
             return TemplateResult(name, False, f"the client: {reason}")
@@ -197,26 +199,13 @@ class PublicTemplates:
         parent = f"{self._checkout.parent.as_uri()}/"
         return text.replace(self._url, "").replace(parent, "../")
 
-    def _request(self, path: Path, name: str) -> Json:
+    def _request(self, path: Path) -> Json:
         files, template = template_utils.get_template_contents(str(path))
-        known = dict({**DEMO_USER_TEMPLATES, **ADMIN_TEMPLATES}.get(name, {}))
-        paths = (
-            [str(self._checkout / known.pop(_ENVIRONMENT_OPTION))]
-            if (_ENVIRONMENT_OPTION in known)
-            else [str(each) for each in _environments(path)]
+        parameters, environments = sample_parameters(self._checkout, path, template)
+        more, environment = template_utils.process_multiple_environments_and_files(
+            [str(each) for each in environments]
         )
-        more, environment = template_utils.process_multiple_environments_and_files(paths)
-        declared = template.get("parameters") or template.get("Parameters") or {}
-        given = {
-            **(environment.get("parameter_defaults") or {}),
-            **(environment.get("parameters") or {}),
-        }
-        samples = {
-            key: _filled(known[key]) if key in known else _sample(key, schema)
-            for key, schema in declared.items()
-            if key in known or ("default" not in schema and "Default" not in schema)
-        }
-        environment["parameters"] = {**samples, **given}
+        environment["parameters"] = {**parameters, **(environment.get("parameters") or {})}
         texts = {
             key: text.decode() if isinstance(text, bytes) else text
             for key, text in {**files, **more}.items()
@@ -239,6 +228,46 @@ class PublicTemplates:
         if not reason and left["stack_status"] != "DELETE_COMPLETE":
             reason = f"{left['stack_status']}: {left['stack_status_reason']}"
         return TemplateResult(name, True, _first_line(reason))
+
+
+def sample_parameters(
+    checkout: Path, path: Path, template: Json
+) -> tuple[dict[str, Json], list[Path]]:
+    """Return values of parameters that have no default, and the environments of a template."""
+    name = str(path.relative_to(checkout))
+    known = dict({**DEMO_USER_TEMPLATES, **ADMIN_TEMPLATES}.get(name, {}))
+    environments = _environments(path)
+    if _ENVIRONMENT_OPTION in known:
+        environments = [checkout / known.pop(_ENVIRONMENT_OPTION)]
+    given = {key for each in environments for key in _given_parameters(each)}
+    declared = template.get("parameters") or template.get("Parameters") or {}
+    samples = {
+        key: _filled(known[key]) if key in known else _sample(key, schema)
+        for key, schema in declared.items()
+        if key in known or ("default" not in schema and "Default" not in schema)
+    }
+    return {key: each for key, each in samples.items() if key not in given}, environments
+
+
+def sample_objects() -> list[str]:
+    """Return what the cloud of ``heat-convergence try`` must have for the samples."""
+    return [
+        "network=private",
+        "key=heat_key",
+        "project=demo",
+        "group=group",
+        "region=RegionOne",
+        f"server={_SERVER_ID}",
+        *(f"flavor={name}" for name in _FLAVORS),
+        *(f"image={name}" for name in _IMAGES),
+    ]
+
+
+def _given_parameters(environment: Path) -> set[str]:
+    """Return the names of parameters that an environment has values for."""
+    content = yaml.load(environment.read_text(), Loader=yaml.CSafeLoader)
+    sections = (content.get(key) or {} for key in ("parameters", "parameter_defaults"))
+    return {name for section in sections for name in section}
 
 
 def _filled(value: str) -> str:
@@ -279,7 +308,7 @@ def _message(response: Any) -> str:
 
 def _first_line(text: str) -> str:
     line = text.partition("\n")[0]
-    return _POSITION.sub("", _HINT.sub("", line)).strip()[:300]
+    return _POSITION.sub("", _HINT.sub("", _NETWORK_ERROR.sub(r"\1", line))).strip()[:300]
 
 
 def page(results: Sequence[TemplateResult]) -> str:

@@ -10,12 +10,13 @@ import logging
 import signal
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 
 from heat_convergence.cli.components.function_plugins import load_functions
 from heat_convergence.common.clock import utc_now
-from heat_convergence.lint.environments import EnvironmentFiles
+from heat_convergence.lint.environments import EnvironmentFiles, accept_declared_types
 from heat_convergence.lint.finding import LintFinding
 from heat_convergence.lint.linter import Linter
 from heat_convergence.lint.referenced_files import FileError, NotText, read_text
@@ -54,6 +55,8 @@ def main(arguments: Sequence[str]) -> int:
     except (FileError, ValueError) as error:
         parser.error(str(error))
     with _services() as services:
+        declared = accept_declared_types(_readable_texts(parsed.files), services.registry)
+        services = replace(services, global_environment=declared)
         names, findings = _lint(Linter(services, environment, parsed.disable), parsed.files)
     print(FORMATS[parsed.format](findings, names))
     return _exit_code(findings, strict=parsed.strict)
@@ -157,6 +160,14 @@ def _lint(linter: Linter, arguments: Sequence[str]) -> tuple[list[str], list[Lin
                 continue
         findings += linter.lint(name, text, folder, is_requested=is_requested)
     return names, findings
+
+
+def _readable_texts(arguments: Sequence[str]) -> Iterator[str]:
+    """Yield the texts of the files; standard input can be read once only."""
+    for name, _is_requested in _names(arguments):
+        if name != STANDARD_INPUT:
+            with suppress(FileError):
+                yield read_text(Path(name))
 
 
 def _names(arguments: Sequence[str]) -> Iterator[tuple[str, bool]]:

@@ -32,6 +32,7 @@ class BoundaryName(StrEnum):
     STACK = "stack"
     JOB = "job"
     RESOURCE_TYPE = "resource type"
+    LINT_RULE = "lint rule"
 
 
 TRANSACTION_ERRORS = (Unavailable, ConcurrentTransaction, EvaluationRequired)
@@ -90,12 +91,13 @@ class ErrorBoundary:
         self, work: Callable[[], object], subject: ErrorSubject | None = None
     ) -> str | None:
         """Do the work; return the id of the error in the log, None if there was none."""
+        error_ids: list[str] = []
 
-        def done() -> str | None:
-            work()
-            return None
+        def note(_error: Exception, error_id: str) -> None:
+            error_ids.append(error_id)
 
-        return self.run(done, lambda _error, error_id: error_id, subject)
+        self.run(work, note, subject)
+        return error_ids[0] if error_ids else None
 
 
 def _text_of(error: Exception) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,13 +11,14 @@ from typing import Any
 from heat_convergence.common.errors import Error
 from heat_convergence.lint import rules
 from heat_convergence.lint.linted_template import Advice, path_of
-from heat_convergence.lint.referenced_files import ReferencedFiles
+from heat_convergence.lint.referenced_files import ACCEPTS_EVERYTHING, ReferencedFiles
+from heat_convergence.resources.registry import ResourceTypeRegistry
 from heat_convergence.template.environment.environment import (
     Environment,
     parse_environment_sections,
 )
 from heat_convergence.template.environment.environment_merge import merge_environment_files
-from heat_convergence.template.parsing.document_loader import Document
+from heat_convergence.template.parsing.document_loader import Document, load_document
 from heat_convergence.template.template import Template
 
 Json = Any
@@ -60,6 +61,41 @@ class EnvironmentFiles:
             parameter_defaults=merged.parameter_defaults,
             registry=merged.registry,
         )
+
+
+def accept_declared_types(
+    texts: Iterable[str], registry: ResourceTypeRegistry
+) -> Environment | None:
+    """Return an environment in which the types exist that environments of a run declare.
+
+    A template that is checked without its environment may have such a type, of which nothing else
+    is known.  Types that are installed stay as they are.
+
+    Args:
+        texts: The texts of the run's files.
+        registry: The resource types.
+    """
+    declared = {
+        name: ACCEPTS_EVERYTHING
+        for text in texts
+        for name in _declared_types(text)
+        if "*" not in name and registry.find(name) is None
+    }
+    return Environment.parse({_REGISTRY: declared}) if declared else None
+
+
+def _declared_types(text: str) -> Iterator[str]:
+    """Yield the types of the resource registry, if the text is an environment."""
+    if _REGISTRY not in text:
+        return
+    try:
+        data = load_document(text, document_type="file").data
+    except Error:
+        return  # it is reported when the file itself is checked
+    entries = data.get(_REGISTRY) if isinstance(data, dict) else None
+    for name, target in entries.items() if isinstance(entries, dict) else ():
+        if isinstance(target, str) and "::" in str(name):
+            yield name
 
 
 def check_environment(

@@ -9,9 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from heat_convergence.common.error_boundary import BoundaryName, ErrorBoundary
 from heat_convergence.common.errors import Error, InvalidTemplateVersion
 from heat_convergence.lint import rules
 from heat_convergence.lint.advice import declarations, resources
@@ -147,8 +149,18 @@ class Linter:
         diagnostics = template.new_diagnostics()
         template.add_section_errors(diagnostics)
         evaluated: EvaluatedTemplate | None = None
+        defects: list[Advice] = []
+
+        def failed(_error: Exception, error_id: str) -> EvaluatedTemplate | None:
+            defects.append(_check_failed("validation", error_id))
+            return None
+
+        boundary = ErrorBoundary(BoundaryName.LINT_RULE, self.services.errors, (Error,))
         try:
-            evaluated = self._evaluate(template, environment, files.texts, diagnostics)
+            evaluated = boundary.run(
+                lambda: self._evaluate(template, environment, files.texts, diagnostics), failed
+            )
+            yield from defects
         except Error as error:
             yield Advice(rules.FUNCTION, path_of(error), error.message)
         for each in diagnostics.sorted_by_phase():
@@ -185,8 +197,26 @@ class Linter:
             resolve_implementations(definitions, environment),
             evaluated,
         )
+        boundary = ErrorBoundary(BoundaryName.LINT_RULE, self.services.errors)
         for find in _ADVICE:
-            yield from find(linted)
+            yield from boundary.run(
+                partial(_list_advice, find, linted), partial(_as_finding, find.__name__)
+            )
+
+
+def _list_advice(
+    find: Callable[[LintedTemplate], Iterator[Advice]], linted: LintedTemplate
+) -> list[Advice]:
+    return list(find(linted))
+
+
+def _as_finding(name: str, _error: Exception, error_id: str) -> list[Advice]:
+    return [_check_failed(name.replace("_", " "), error_id)]
+
+
+def _check_failed(name: str, error_id: str) -> Advice:
+    message = f"The check of {name} has failed, error id {error_id}."
+    return Advice(rules.CHECK_FAILED, (), message)
 
 
 def is_template(data: Json) -> bool:

@@ -151,8 +151,9 @@ class ReferencedFiles:
     def resolve_template(self, data: Json, folder: Path, path: SourcePath = ()) -> Json:
         """Return a template's data with the names of files replaced by URLs."""
         if isinstance(data, dict):
-            if data.get(_CFN_TYPE) == _CFN_STACK:
-                data = {**data, _CFN_TYPE: ACCEPTS_EVERYTHING}  # of a template at a URL
+            for key in (_TYPE, _CFN_TYPE):
+                if data.get(key) == _CFN_STACK:
+                    data = {**data, key: ACCEPTS_EVERYTHING}  # of a template at a URL
             return {
                 key: self._resolve_entry(key, value, folder, (*path, key))
                 for key, value in data.items()

@@ -66,6 +66,13 @@ UNREADABLE_REFERENCE = LintRule(
     "get_file, the type of a resource or the resource registry names a file that is not there.",
     "Correct the name; it is relative to the file that names it.",
 )
+CHECK_FAILED = LintRule(
+    "W001",
+    "check has failed",
+    "The linter itself, or a plug-in, has a defect that this document shows. All other checks "
+    "were made.",
+    "Report the defect with the error id and the log.",
+)
 SECTION = LintRule(
     "E100",
     "section of the template is invalid",

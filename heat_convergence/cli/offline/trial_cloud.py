@@ -32,12 +32,17 @@ _FAULT = {"message": "The fault that was asked for.", "code": 500}
 OBJECTS: Mapping[str, tuple[str, Mapping[str, Json]]] = {
     "image": ("glance.image", {"status": "active"}),
     "flavor": ("nova.flavor", {"ram": 64, "vcpus": 1, "disk": 1}),
+    "group": ("keystone.group", {"domain_id": "default"}),
     "key": ("nova.keypair", {}),
     "network": ("neutron.network", {"status": "ACTIVE", "subnets": []}),
     "project": ("keystone.project", {"domain_id": "default"}),
+    "region": ("keystone.region", {}),
+    "server": ("nova.server", {"status": "ACTIVE"}),
     "user": ("keystone.user", {"domain_id": "default"}),
     "volume-type": ("cinder.volume_type", {}),
 }
+
+_NAMED_BY_ID = frozenset({"region", "server"})  # templates name them by their ids
 
 
 class FaultType(StrEnum):
@@ -92,7 +97,8 @@ class TrialCloud(ClockedEmulation):
         if object_type not in OBJECTS:
             raise ValueError(f'"{object_type}" must be one of {", ".join(sorted(OBJECTS))}')
         entity, fields = OBJECTS[object_type]
-        added = self.emulation.add(entity, name=name, **fields)
+        identity = {"id": name} if object_type in _NAMED_BY_ID else {}
+        added = self.emulation.add(entity, name=name, **identity, **fields)
         if object_type == "network":
             self.emulation.add(
                 "neutron.subnet",

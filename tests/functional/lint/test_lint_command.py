@@ -149,3 +149,33 @@ def test_schema_of_environments(capsys: pytest.CaptureFixture[str]) -> None:
     validator = jsonschema_rs.validator_for(json.loads(capsys.readouterr().out))
     assert validator.is_valid({"parameters": {"a": 1}, "event_sinks": []})
     assert not validator.is_valid({"parameter": {}})
+
+
+CUSTOM = "heat_template_version: 2018-08-31\nresources:\n  a: {type: My::Agent::Config}\n"
+
+
+@pytest.mark.parametrize(
+    ("environment", "code"),
+    [
+        ("resource_registry: {'My::Agent::Config': 'OS::Heat::None'}", 0),
+        ("resource_registry: {'My::*': 'OS::Heat::None'}", 1),
+        ("resource_registry: {'My::Other': 'OS::Heat::None'}", 1),
+        ("parameters: {size: 1}", 1),
+        ("resource_registry: [", 1),
+    ],
+)
+def test_types_that_an_environment_of_the_run_declares_are_known(
+    tmp_path: Path, environment: str, code: int
+) -> None:
+    (tmp_path / "custom.yaml").write_text(CUSTOM)
+    (tmp_path / "custom_env.yaml").write_text(environment)
+    assert lint.main([str(tmp_path / "custom.yaml")]) == 1
+    assert lint.main([str(tmp_path)]) == code
+
+
+def test_installed_types_stay_as_they_are_beside_environments(tmp_path: Path) -> None:
+    (tmp_path / "invalid.yaml").write_text(INVALID)
+    environment = "resource_registry: {'OS::Heat::RandomString': 'OS::Heat::None'}"
+    (tmp_path / "other_env.yaml").write_text(environment)
+    assert lint.main([str(tmp_path)]) == 1
+    assert lint.main([str(tmp_path), "-e", str(tmp_path / "other_env.yaml")]) == 0

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from heat_convergence.common.clock import utc_now
-from heat_convergence.lint import rules
+from heat_convergence.lint import linter, rules
 from heat_convergence.lint.environments import EnvironmentFiles
 from heat_convergence.lint.linter import Linter
 from heat_convergence.resources.registry import ResourceTypeRegistry
@@ -110,7 +112,11 @@ def services() -> StackServices:
     return StackServices(registry=ResourceTypeRegistry.load(), clock=utc_now)
 
 
-@pytest.mark.parametrize("rule", rules.RULES, ids=lambda rule: rule.id)
+@pytest.mark.parametrize(
+    "rule",
+    [each for each in rules.RULES if each is not rules.CHECK_FAILED],
+    ids=lambda rule: rule.id,
+)
 def test_every_rule_is_broken_at_its_line(
     services: StackServices, tmp_path: Path, rule: rules.LintRule
 ) -> None:
@@ -191,3 +197,42 @@ def test_odd_names_in_depends_on_stop_no_rule(
         "  b: {type: OS::Heat::RandomString}\n"
     )
     assert Linter(services).lint("a.yaml", text, tmp_path)
+
+
+def test_a_defect_in_one_rule_fails_that_rule_alone(
+    services: StackServices, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def defective(_linted: object) -> list[object]:
+        raise ZeroDivisionError
+
+    rest = tuple(each for each in linter._ADVICE if each is not linter.resources.literal_ids)
+    monkeypatch.setattr(linter, "_ADVICE", (defective, *rest))
+    found = Linter(services).lint("t", PARAMETER, tmp_path)
+    assert {each.rule for each in found} == {rules.CHECK_FAILED, rules.UNUSED_PARAMETER}
+    (failed,) = [each for each in found if each.rule is rules.CHECK_FAILED]
+    assert "The check of defective has failed, error id " in failed.message
+
+
+def test_a_defect_in_the_validation_leaves_the_advice(
+    services: StackServices, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def defective(*_arguments: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(linter.NestedStackValidator, "validate", defective)
+    found = Linter(services).lint("t", PARAMETER, tmp_path)
+    assert {each.rule for each in found} == {rules.CHECK_FAILED, rules.UNUSED_PARAMETER}
+
+
+@pytest.mark.parametrize(("resources", "type_key"), [("resources", "type"), ("Resources", "Type")])
+def test_template_at_a_url_counts_as_valid(
+    services: StackServices, tmp_path: Path, resources: str, type_key: str
+) -> None:
+    version = "heat_template_version: 2018-08-31"
+    if type_key == "Type":
+        version = "HeatTemplateFormatVersion: '2012-12-12'"
+    properties = {"TemplateURL": "http://host.invalid/a.yaml"}
+    body: dict[str, Any] = {type_key: "AWS::CloudFormation::Stack"}
+    body["properties" if type_key == "type" else "Properties"] = properties
+    text = f"{version}\n{resources}: {json.dumps({'a': body})}\n"
+    assert Linter(services).lint("a.yaml", text, tmp_path) == []
