@@ -1,4 +1,4 @@
-"""Rollback: a traversal to the last goal that was reached, or else to the one before.
+"""Rollback: a traversal to the goal before the one that was not reached.
 
 Called by the observer when a job has failed for good or the deadline has passed, and by
 the API for a cancelled update, in the same transaction.
@@ -48,7 +48,7 @@ def begin_rollback(
         stack: the stack, locked.
         reason: why the action has failed; None if it has not.
         context: the time, the ids and the settings.
-        rebuild: builds the desired resources of the last goal.
+        rebuild: builds the desired resources of the goal before.
     """
     if reason is not None:
         tx.events.insert([context.stack_event(stack, Status.FAILED, reason)])

@@ -194,12 +194,13 @@ def _growth(rows: Sequence[Resource], request: TraversalRequest) -> int:
 def _rollback_goal(before: Stack, action: Action) -> str | None:
     """Return the goal that a rollback of the action returns to; None for nothing at all.
 
-    A stack that has never reached a goal has what could be made of its latest one: a
-    rollback to nothing would delete that, unless a rollback has done so already.
+    It is the goal before the action, reached or not.  What a rollback has deleted as a
+    whole is not created again.
     """
-    if before.complete_goal_id is None and Action.ROLLBACK not in (action, before.action):
-        return before.goal_id
-    return before.complete_goal_id
+    deleted = before.action is Action.ROLLBACK and before.complete_goal_id is None
+    if action is Action.ROLLBACK or deleted:
+        return before.complete_goal_id
+    return before.goal_id
 
 
 def _plan(

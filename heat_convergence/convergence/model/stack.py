@@ -28,7 +28,7 @@ class Stack:
     goal_id: str
     created_at: datetime
     username: str | None = None
-    complete_goal_id: str | None = None  # the goal that a rollback returns to; None: nothing
+    complete_goal_id: str | None = None  # the one that a rollback returns to; None: nothing
     disable_rollback: bool = True
     timeout_mins: int | None = None
     deadline_at: datetime | None = None

@@ -1,4 +1,4 @@
-"""A rollback of a stack that has never been complete keeps what was created well."""
+"""A rollback returns to the goal before, also one that was not reached."""
 
 from __future__ import annotations
 
@@ -68,3 +68,31 @@ def test_a_failed_rollback_lists_nothing_that_it_has_deleted(heat: ProjectClient
     assert set(physical_ids(heat)) == {"good", "bad"}
     answer = heat.send("GET", f"{heat.path('s')}/resources/new")
     assert (answer.status_int, answer.json["error"]["type"]) == (404, "ResourceNotFound")
+
+
+def test_update_after_a_failed_update_returns_to_that(heat: ProjectClient) -> None:
+    """Not to the last goal that was complete, as in Heat."""
+    heat.create("s", hot_template({"first": RANDOM}))
+    heat.update("s", hot_template({"second": RANDOM, "bad": FAILING}))
+    assert heat.status("s") == "UPDATE_FAILED"
+    second = physical_ids(heat)["second"]
+    changed = {"second": RANDOM, "third": RANDOM, "worse": FAILING}
+    heat.update("s", hot_template(changed), disable_rollback=False)
+    assert heat.status("s") == "ROLLBACK_FAILED", "the goal before the update fails again"
+    found = physical_ids(heat)
+    assert found["second"] == second
+    assert "bad" in found
+    assert not {"third", "worse"} & set(found)
+    template = heat.send("GET", f"{heat.path('s')}/template").json
+    assert set(template["resources"]) == {"second", "bad"}
+
+
+def test_cancelled_update_of_a_failed_update_returns_to_that(heat: ProjectClient) -> None:
+    heat.create("s", hot_template({"first": RANDOM}))
+    heat.update("s", hot_template({"second": RANDOM, "bad": FAILING}))
+    slow = {"second": RANDOM, "slow": resource(slow=True)}
+    heat.update("s", hot_template(slow), hold=True)
+    heat.service.handle_pending()
+    heat.perform_action("s", "cancel_update")
+    assert heat.status("s") == "ROLLBACK_FAILED"
+    assert "second" in physical_ids(heat)
