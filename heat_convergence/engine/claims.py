@@ -61,12 +61,15 @@ def record_claims(
     )
 
 
-def _shown_properties(job: Job) -> Mapping[str, Any]:
+def _shown_properties(job: Job) -> Mapping[str, Any] | None:
     """Return the properties that the action works on, without the schema's own defaults.
 
-    A delete has no desired properties; those of the physical resource are shown.
+    A delete has no desired properties; those of the physical resource are shown.  Without
+    one they are None: those with which the creation has begun hold.
     """
     if job.action is Action.DELETE:
+        if job.row.physical.id is None:
+            return None
         values = readable_or_empty(job.row.physical.properties)
     else:
         values = job.desired_properties

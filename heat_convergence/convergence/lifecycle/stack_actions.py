@@ -311,7 +311,8 @@ def mark_unhealthy(
     )
     # The next goal of an ancestor has to update the nested stack.
     tx.resources.update(ancestors, properties_hash=None)
-    tx.events.insert([context.resource_event(row, Action.CHECK, status, reason)])
+    if not (failed_check and status is Status.FAILED):  # another reason alone is no event
+        tx.events.insert([context.resource_event(row, Action.CHECK, status, reason)])
 
 
 def _lock_ancestors(tx: Transaction, resource_id: str) -> list[str]:

@@ -162,12 +162,13 @@ class TestResource(LocalType):
     def to_result(
         self, context: ResourceContext, properties: Mapping[str, Json], *, physical_id: str | None
     ) -> VerbResult:
-        """Return BUSY during the wait, then FAILED if ``fail`` is set."""
+        """Return BUSY during the wait, then FAILED if ``fail`` is set; an update fails at once."""
         if context.action in _MAKING:
+            fails = bool(properties.get("fail"))
             left_s = remaining_s(context, _wait_s(properties, context.action))
-            if left_s:
+            if left_s and not (fails and context.action is Action.UPDATE):
                 return busy_result(left_s, physical_id=physical_id)
-            if properties.get("fail"):
+            if fails:
                 data = None if context.action is Action.UPDATE else {_NEVER_CREATED: True}
                 return VerbResult(
                     ObservedState.FAILED,

@@ -185,5 +185,6 @@ class _StoryMaker:
 def _fail_once(template: Json, name: str, resource: Json) -> None:
     """Leave one failing resource in a template: which of two is the first one is chance."""
     others = [each for other, each in template["resources"].items() if other != name]
-    if any("fail" in each["properties"] for each in others):
-        resource["properties"].pop("fail", None)
+    properties = resource["properties"]
+    if any("fail" in each["properties"] for each in others) and properties.pop("fail", None):
+        del properties["wait_secs"]  # it would end with the failing one, or after it

@@ -23,6 +23,7 @@ _ALLOCATED_ADDRESS = re.compile(
 _PASSWORD = re.compile(r'(?<="password": )"(\\.|[^"\\])*"')
 _BOUNDARY = re.compile(r"={15}[0-9a-f]+==")
 _SHORTEST_ID = 8
+_RESOURCE_ID = re.compile(r"<id of (.+) \d+>")
 # Heat returns snapshots and configurations in the order of their random ids.
 _UNORDERED = frozenset({
     "required_by", "subnets", "template_functions", "added", "deleted", "replaced", "unchanged",
@@ -78,6 +79,9 @@ class Normaliser:
     def _label(self, place: str) -> str:
         """Return the name by which a resource's ids are numbered."""
         stack, _, name = place.removeprefix("@").rpartition(" ")
+        # Until a nested stack is complete, Heat has its name as the physical id of its resource.
+        if stack == name and (known := _RESOURCE_ID.fullmatch(self._texts.get(name, ""))):
+            return known[1]
         return name if stack in ("", self._root_name) else self.text(f"{stack} {name}")
 
     def _learn_member(self, name: str) -> None:

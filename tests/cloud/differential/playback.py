@@ -202,7 +202,8 @@ class Playback:
         ended = side.wait(lambda: side.is_settled(path), STEP_LIMIT_S)
         if acts:
             side.wait(self._last_event_is_stored, _LAST_EVENT_LIMIT_S)
-        else:
+        if not acts or side.stack_status(path).endswith("FAILED"):
+            # Heat fails a stack while some of its resources are still at work.
             self._wait_until_quiet()
         time.sleep(0.3)  # events of resources may come after that of the stack
         if step.verb == "delete":

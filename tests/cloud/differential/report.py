@@ -13,11 +13,13 @@ from typing import Any
 from tests.cloud.differential.comparison import (
     AcceptedDifference,
     Difference,
+    FoundDifferences,
     compare,
     unaccepted,
 )
 from tests.cloud.differential.playback import Playback
 from tests.cloud.differential.service_side import ServiceSide
+from tests.cloud.differential.stack_state import describe_state
 from tests.cloud.differential.story import Story, StoryStep
 
 Json = Any
@@ -26,25 +28,35 @@ _EXAMPLES = 2
 
 @dataclass(frozen=True, slots=True)
 class StoryResult:
-    """The differences of one story, each with the number and verb of its step."""
+    """The differences of one story, each with the number and verb of its step.
+
+    Attributes:
+        states: what both services show after each step.
+    """
 
     story: Story
     step_count: int
     differences: Sequence[Difference]
     error: str = ""
+    states: Sequence[str] = ()
+
+    @property
+    def found(self) -> FoundDifferences:
+        """The differences as rules are matched with them."""
+        return FoundDifferences(self.story.name, self.differences, self.states)
 
 
 def run_story(story: Story, heat: ServiceSide, ours: ServiceSide) -> StoryResult:
     """Run a story; the same step runs on both sides at the same time."""
     sides = [Playback(story, heat), Playback(story, ours)]
     found: list[Difference] = []
-    count = 0
+    states: list[str] = []
     with ThreadPoolExecutor(2) as pool:
         list(pool.map(Playback.clean, sides))
         try:
             for number, step in enumerate(story.steps, 1):
                 records = list(pool.map(_player(step), sides))
-                count += 1
+                states.append(describe_state(*records, states[-1] if states else ""))
                 _require_answers(records)
                 if not _diverged(records):
                     found += compare(*records, f"{number} {step.verb}")
@@ -57,7 +69,7 @@ def run_story(story: Story, heat: ServiceSide, ours: ServiceSide) -> StoryResult
                     break
         finally:
             list(pool.map(Playback.clean, sides))
-    return StoryResult(story, count, found)
+    return StoryResult(story, len(states), found, states=states)
 
 
 def _require_answers(records: Sequence[Json]) -> None:
@@ -128,7 +140,7 @@ def describe(results: Sequence[StoryResult], rules: Sequence[AcceptedDifference]
     groups: dict[str, list[tuple[str, Difference]]] = defaultdict(list)
     accepted = 0
     for result in results:
-        rest = unaccepted(result.story.name, result.differences, rules)
+        rest = unaccepted(result.found, rules)
         accepted += len(result.differences) - len(rest)
         for each in rest:
             groups[each.place_pattern.partition(" ")[2]].append((result.story.name, each))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from tests.cloud.differential.comparison import Difference
 from tests.cloud.differential.report import StoryResult
@@ -21,7 +22,8 @@ class ResultFile:
         """Add the result of a story."""
         found = [[each.place, each.heat, each.ours] for each in result.differences]
         line = {"name": result.story.name, "step_count": result.step_count,
-                "differences": found, "error": result.error}  # fmt: skip
+                "differences": found, "error": result.error,
+                "states": list(result.states)}  # fmt: skip
         with self._path.open("a") as file:
             file.write(json.dumps(line) + "\n")
 
@@ -35,7 +37,6 @@ class ResultFile:
                 if story.name in newest and not newest[story.name]["error"]]  # fmt: skip
 
 
-def _result(story: Story, line: dict[str, object]) -> StoryResult:
-    found = line["differences"]
-    assert isinstance(found, list)
-    return StoryResult(story, int(str(line["step_count"])), [Difference(*each) for each in found])
+def _result(story: Story, line: dict[str, Any]) -> StoryResult:
+    found = [Difference(*each) for each in line["differences"]]
+    return StoryResult(story, line["step_count"], found, states=line["states"])

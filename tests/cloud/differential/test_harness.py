@@ -11,6 +11,7 @@ from tests.cloud.differential.comparison import (
     ABSENT,
     AcceptedDifference,
     Difference,
+    FoundDifferences,
     compare,
     load_accepted,
     unaccepted,
@@ -19,6 +20,7 @@ from tests.cloud.differential.generation import generate_stories
 from tests.cloud.differential.normalisation import Normaliser
 from tests.cloud.differential.report import StoryResult
 from tests.cloud.differential.result_file import ResultFile
+from tests.cloud.differential.stack_state import describe_state
 from tests.cloud.differential.story import load_stories, parse_step
 from tests.cloud.differential.test_differential import GENERATED, SEED
 
@@ -82,6 +84,15 @@ def test_ids_of_nested_resources_are_numbered_for_each_stack() -> None:
     ]
 
 
+def test_id_of_a_nested_stack_is_that_of_its_resource_also_where_its_name_came_first() -> None:
+    normaliser = Normaliser({}, "s")
+    line = "CREATE_IN_PROGRESS | {} | Stack CREATE started"
+    name = "s-n-abcdefghij23"
+    normaliser.learn_views({"events": {"@s n": [line.format(name)]}})
+    normaliser.learn_views({"events": {f"@{name} {name}": [line.format("stack-id-of-n")]}})
+    assert normaliser.apply([name, "stack-id-of-n"]) == ["<id of n 1>", "<id of n 2>"]
+
+
 def test_members_of_groups_are_numbered_with_and_without_digits_in_their_names() -> None:
     normaliser = Normaliser({}, "s", "a story with a resource twelveletter")
     names = ("abcdefghij23", "abcdefghijkl", "twelveletter")
@@ -115,14 +126,39 @@ def test_an_accepted_difference_needs_all_its_patterns() -> None:
     rule = AcceptedDifference("texts", place="message$", longer=True)
     longer = Difference("1 create/message", "No.", "No. Line 3.")
     other = Difference("1 create/message", "No.", "Nay.")
-    assert unaccepted("s", [longer, other], [rule]) == [other]
+    assert unaccepted(FoundDifferences("s", [longer, other]), [rule]) == [other]
+
+
+def test_a_rule_with_a_cause_holds_for_the_same_resource_from_that_step_on() -> None:
+    cause = r"@{name}/resource_status \| ROLLBACK_COMPLETE \|"
+    rule = AcceptedDifference("brought back", place="@(?P<name>[^/]+)/output$", cause=cause)
+    status = Difference("2 update/@a/resource_status", "ROLLBACK_COMPLETE", "CREATE_COMPLETE")
+    places = ("1 create/@a", "2 update/@a", "2 update/@b", "3 check/@a")
+    outputs = [Difference(f"{place}/output", None, "x") for place in places]
+    found = FoundDifferences("s", [*outputs, status])
+    assert unaccepted(found, [rule]) == [outputs[0], outputs[2], status]
+
+
+def test_a_rule_with_a_state_holds_where_the_resource_has_it() -> None:
+    state = r"^ours @s {name} \S+ CREATE_(IN_PROGRESS|FAILED)$"
+    rule = AcceptedDifference("not created", place="@(?P<name>[^/]+)_out$", state=f"(?m){state}")
+    records = [
+        {"views": {"stack": {"stack_status": f"CREATE_{status}"},
+                   "resources": {"@s a": {"resource_type": "T", "resource_status": a_status}}}}
+        for status, a_status in (("FAILED", "CREATE_FAILED"), ("COMPLETE", "CREATE_COMPLETE"))
+    ]  # fmt: skip
+    states = [describe_state(each, each, "") for each in records]
+    states.append(describe_state({}, {}, states[-1]))
+    found = [Difference(f"{place}_out", 1, None)
+             for place in ("1 create/@a", "1 create/@b", "2 update/@a", "3 list/@a")]  # fmt: skip
+    assert unaccepted(FoundDifferences("s", found, states), [rule]) == found[1:]
 
 
 def test_a_run_is_continued_where_it_ended(tmp_path: Path) -> None:
     first, second, third = generate_stories(1, 3)
     file = ResultFile(tmp_path / "results")
     assert file.read([first]) == []
-    done = StoryResult(first, 3, [Difference("1 create/code", 201, ABSENT)])
+    done = StoryResult(first, 3, [Difference("1 create/code", 201, ABSENT)], states=["a"])
     file.append(done)
     file.append(StoryResult(second, 0, [], "TimeoutError: the service"))
     assert file.read([first, second, third]) == [done]

@@ -68,10 +68,13 @@ class StackViews:
 
     def _events(self, path: str) -> dict[str, Json]:
         """Return the events as lines, and each resource's last one in detail."""
-        answer = self._side.get(f"{path}/events?nested_depth=5&sort_dir=asc")
-        if answer.code != 200:
-            return {"events": answer.as_json()}
-        fresh = [each for each in answer.body["events"] if each["id"] not in self._known_event_ids]
+        own = self._side.get(f"{path}/events?sort_dir=asc")
+        nested = self._side.get(f"{path}/events?nested_depth=5&sort_dir=asc")
+        if own.code != 200 or nested.code != 200:
+            return {"events": own.as_json(), "nested events": nested.as_json()}
+        # Heat's second list is empty for a stack without resources.
+        listed = {each["id"]: each for each in [*nested.body["events"], *own.body["events"]]}
+        fresh = [each for id_, each in listed.items() if id_ not in self._known_event_ids]
         self._known_event_ids.update(each["id"] for each in fresh)
         lines: dict[str, list[str]] = {}
         last: dict[str, Json] = {}
@@ -85,7 +88,8 @@ class StackViews:
         for place in detailed[:_MOST_SHOWN]:
             link = _link(last[place], "self").removeprefix(self._side.url)
             shown[place] = _by_relation(_content(self._side.get(link)))
-        return {"events": lines, "event links": _by_relation(last), "event": shown}
+        return {"events": lines, "event links": _by_relation(last), "event": shown,
+                "has nested events": bool(nested.body["events"])}  # fmt: skip
 
 
 def _is_of_nested_stack(place: str, root_name: str) -> bool:

@@ -66,14 +66,14 @@ class TestTestResource:
         assert result.poll_after_s is not None
         assert 0 < result.poll_after_s < float("inf")
 
-    @pytest.mark.parametrize("action", [Action.CREATE, Action.UPDATE])
-    def test_failure_occurs_after_the_wait(
-        self, build_context: ContextBuilder, action: Action
+    @pytest.mark.parametrize(("action", "wait_s"), [(Action.CREATE, 2), (Action.UPDATE, 0)])
+    def test_creation_fails_after_the_wait_and_an_update_at_once(
+        self, build_context: ContextBuilder, action: Action, wait_s: int
     ) -> None:
         properties = {"fail": True, "wait_secs": 2}
         early = build_context(self.type, properties, action, after_s=1, physical_id="x")
-        assert self.type.observe(early).observed is ObservedState.BUSY
-        late = build_context(self.type, properties, action, after_s=2, physical_id="x")
+        assert (self.type.observe(early).observed is ObservedState.BUSY) is (wait_s > 1)
+        late = build_context(self.type, properties, action, after_s=wait_s, physical_id="x")
         result = self.type.observe(late)
         assert result.observed is ObservedState.FAILED
         assert "r" in result.reason
