@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from heat_convergence.common.errors import (
@@ -266,6 +267,9 @@ def _update(
     sent_in = resource_type.stack_source_property
     if sent_in is not None and row.physical.applied_hash != row.desired.definition_hash:
         names |= {sent_in}  # the stack's files or environment may have changed
+    if row.physical.applied_hash != row.desired.definition_hash:
+        metadata = partial(_finished, "metadata", row, claim)
+        names |= resource_type.outdated_by_metadata(row.physical.data, metadata)
     change = PropertyChange(
         changed_names=names,
         updatable_in_place=resource_type.schema.update_allowed,

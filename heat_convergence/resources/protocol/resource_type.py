@@ -8,7 +8,7 @@ work and reports the state that it observes.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
@@ -124,6 +124,17 @@ class ResourceType(ABC):
     ) -> bool:
         """Return whether an in-place change is impossible though all are update_allowed."""
         return False
+
+    def outdated_by_metadata(
+        self, data: Mapping[str, Json], read_metadata: Callable[[], Mapping[str, Json]]
+    ) -> frozenset[str]:
+        """Return properties to set again, although equal, for the guest to get new metadata.
+
+        Args:
+            data: The resource data recorded last.
+            read_metadata: Returns the metadata of the new template.
+        """
+        return frozenset()
 
     def check(self, context: ResourceContext) -> VerbResult | None:
         """Compare with the physical resource for CHECK; None if the type has no check."""

@@ -98,6 +98,24 @@ def test_every_change_of_deployments_is_published(
     assert left_over(testbed) == []
 
 
+@pytest.mark.parametrize("type_name", TYPES)
+@pytest.mark.parametrize("transport", [TEMP_URL, ZAQAR])
+def test_changed_metadata_alone_are_published(
+    testbed: ServerAgentTestbed, heat: ProjectClient, type_name: str, transport: str
+) -> None:
+    server = host(type_name, transport)
+    heat.create("s", template(server, "a"))
+    server_id = heat.resource("s", "host")["physical_resource_id"]
+    for metadata in ({"mine": "another"}, {}):
+        heat.update("s", template({**server, "metadata": metadata}, "a"))
+        assert heat.status("s") == "UPDATE_COMPLETE"
+        shown = published(testbed, heat)
+        assert shown.get("mine") == metadata.get("mine")
+        assert shown["os-collect-config"] == heat.outputs("s")["agent"]
+        assert [each["name"] for each in shown["deployments"]] == ["a"]
+    assert heat.resource("s", "host")["physical_resource_id"] == server_id
+
+
 @pytest.mark.parametrize("transport", [TEMP_URL, ZAQAR])
 def test_deployments_of_requests_are_published(
     testbed: ServerAgentTestbed, heat: ProjectClient, transport: str

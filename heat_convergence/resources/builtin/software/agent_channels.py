@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -39,6 +39,7 @@ Json = Any
 POLL_TEMP_URL, ZAQAR_MESSAGE = "POLL_TEMP_URL", "ZAQAR_MESSAGE"
 PUBLISHING_TRANSPORTS = (POLL_TEMP_URL, ZAQAR_MESSAGE)
 SWIFT_DATA, DEPLOYMENTS = "deployment_swift_data", "deployments"
+OS_COLLECT_CONFIG = "os-collect-config"
 PUBLISHED_METADATA = "published_metadata"  # key of the data: what is published, and holds secrets
 _CONTAINER, _OBJECT, _QUEUE = "metadata_container", "metadata_object_name", "metadata_queue_id"
 CHANNEL_KEYS = frozenset({_CONTAINER, _OBJECT, _QUEUE, SIGNED_URL, PUBLISHED_METADATA})
@@ -124,6 +125,24 @@ def agent_section(data: Mapping[str, Json], transport: str) -> dict[str, Json]:
     if transport == POLL_TEMP_URL:
         return {"metadata_url": data[SIGNED_URL]} if SIGNED_URL in data else {}
     return {"queue_id": data[_QUEUE]} if _QUEUE in data else {}
+
+
+def is_outdated(data: Mapping[str, Json], read_metadata: Callable[[], Mapping[str, Json]]) -> bool:
+    """Return whether other metadata have been published than the template has now.
+
+    Args:
+        data: The data recorded with the server.
+        read_metadata: Returns the metadata of the template.
+    """
+    published = data.get(PUBLISHED_METADATA)
+    if not isinstance(published, Mapping):
+        return False
+    return _of_template(published) != _of_template(read_metadata())
+
+
+def _of_template(metadata: Mapping[str, Json]) -> dict[str, Json]:
+    added = (DEPLOYMENTS, OS_COLLECT_CONFIG)
+    return {key: value for key, value in metadata.items() if key not in added}
 
 
 def publish_server(context: ResourceContext, metadata: Mapping[str, Json]) -> dict[str, Json]:

@@ -8,7 +8,7 @@ Source: Heat's guide "Software configuration".
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 from heat_convergence.convergence.model.job import ObservedState
@@ -131,6 +131,12 @@ class DeployedServer(SignalResponder):
         if name == _OS_COLLECT_CONFIG:
             return server_agents.agent_metadata(context, _NO_COLLECTORS)
         return super().attribute(context, name)
+
+    def outdated_by_metadata(
+        self, data: Mapping[str, Json], read_metadata: Callable[[], Mapping[str, Json]]
+    ) -> frozenset[str]:
+        """Return the property by whose update the agent gets the metadata."""
+        return server_agents.outdated_by_metadata(data, read_metadata)
 
     def shown_metadata(
         self, context: ResourceContext, metadata: Mapping[str, Json]

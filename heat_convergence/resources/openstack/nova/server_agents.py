@@ -11,7 +11,7 @@ Source: Heat's attribute ``os_collect_config`` and option ``default_software_con
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -28,6 +28,7 @@ from heat_convergence.resources.builtin.software import agent_channels
 from heat_convergence.resources.builtin.software.agent_channels import (
     CHANNEL_KEYS,
     DEPLOYMENTS,
+    OS_COLLECT_CONFIG,
     POLL_TEMP_URL,
     PUBLISHED_METADATA,
     ZAQAR_MESSAGE,
@@ -40,7 +41,6 @@ Json = Any
 SOFTWARE_CONFIG_TRANSPORT, USER_DATA_FORMAT = "software_config_transport", "user_data_format"
 POLL_SERVER_CFN, POLL_SERVER_HEAT = "POLL_SERVER_CFN", "POLL_SERVER_HEAT"
 TRANSPORTS = (POLL_SERVER_CFN, POLL_SERVER_HEAT, POLL_TEMP_URL, ZAQAR_MESSAGE)
-OS_COLLECT_CONFIG = "os-collect-config"
 SECRET_DATA_KEYS = frozenset(
     {PASSWORD, EC2_ACCESS_KEY, EC2_SECRET_KEY, SIGNED_URL, PUBLISHED_METADATA}
 )
@@ -129,6 +129,14 @@ def update_agent(
     created = create_agent(replace(new, data=kept), base_collectors)
     agent_channels.close_channel(context, None)
     return {**kept, **created}
+
+
+def outdated_by_metadata(
+    data: Mapping[str, Json], read_metadata: Callable[[], Mapping[str, Json]]
+) -> frozenset[str]:
+    """Return the property whose update publishes the metadata, if others have been published."""
+    outdated = agent_channels.is_outdated(data, read_metadata)
+    return frozenset({SOFTWARE_CONFIG_TRANSPORT} if outdated else ())
 
 
 def with_agent(context: ResourceContext) -> ResourceContext:

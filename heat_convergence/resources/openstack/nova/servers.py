@@ -7,7 +7,7 @@ deleted deletes the ports that this service created for it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
@@ -337,6 +337,12 @@ class Server(UpdatableServer):
     ) -> Mapping[str, Json]:
         """Return the metadata with the agent's configuration."""
         return server_agents.with_agent_metadata(context, metadata)
+
+    def outdated_by_metadata(
+        self, data: Mapping[str, Json], read_metadata: Callable[[], Mapping[str, Json]]
+    ) -> frozenset[str]:
+        """Return the property by whose update the agent gets the metadata."""
+        return server_agents.outdated_by_metadata(data, read_metadata)
 
     def handover_obstacle(self, context: ResourceContext) -> str:
         """Return that a software agent knows the names; empty for a server without one."""
