@@ -1,13 +1,15 @@
 """The inventory of a project: what its services hold that no stack owns.
 
-Called by the API with the cloud of the user.  Sends one list request for each kind of object, with
-a limit on the time of all together; a service that does not answer is named in the result.  Must
-not change anything.
+Called by the API with the cloud of the user.  Sends one list request for each kind of object, a
+few at a time, with one limit on the time of all together; a service that does not answer is named
+in the result.  Must not change anything.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +23,7 @@ from heat_convergence.resources.protocol.resource_type import ResourceType
 
 Json = Any
 TIME_LIMIT_S = 20.0  # for all lists together
+MAX_CONCURRENT_LISTS = 6  # of one request
 MAX_OBJECTS_PER_TYPE = 10_000
 FindOwned = Callable[[Collection[str], Collection[str]], frozenset[str]]
 """Physical ids and names → those that belong to resources of the project's stacks."""
@@ -104,20 +107,34 @@ def list_unowned(
     find_owned: FindOwned,
 ) -> Inventory:
     """List the objects of some types that no stack of the project owns."""
+    with time_limit(TIME_LIMIT_S), ThreadPoolExecutor(MAX_CONCURRENT_LISTS) as executor:
+        # Each thread has the deadline of this one.
+        futures = {
+            name: executor.submit(copy_context().run, _read, cloud, resource_type)
+            for name, resource_type in types.items()
+        }
     objects: list[UnownedObject] = []
     unread: list[UnreadType] = []
-    with time_limit(TIME_LIMIT_S):
-        for name, resource_type in types.items():
-            rest_resource = resource_type.spec.rest_resource
-            try:
-                if is_over():
-                    unread.append(UnreadType(name, "earlier lists have taken too long"))
-                elif cloud.has_service(rest_resource.service):
-                    bodies = list(_list_own(cloud, rest_resource))
-                    objects += _keep_unowned(name, rest_resource, bodies, find_owned)
-            except Error as error:
-                unread.append(UnreadType(name, error.message))
+    for name, future in futures.items():
+        found = future.result()
+        if isinstance(found, str):
+            unread.append(UnreadType(name, found))
+        elif found:
+            objects += _keep_unowned(name, types[name].spec.rest_resource, found, find_owned)
     return Inventory(tuple(objects), tuple(unread))
+
+
+def _read(cloud: CloudClient, resource_type: DeclarativeType) -> list[Mapping[str, Json]] | str:
+    """Return the objects of one type, or why they could not be listed."""
+    rest_resource = resource_type.spec.rest_resource
+    try:
+        if is_over():
+            return "earlier lists have taken too long"
+        if not cloud.has_service(rest_resource.service):
+            return []
+        return list(_list_own(cloud, rest_resource))
+    except Error as error:
+        return error.message
 
 
 def _list_own(cloud: CloudClient, rest_resource: RestResource) -> Iterator[Mapping[str, Json]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 from argparse import Namespace
 from types import SimpleNamespace
 from typing import Any
@@ -119,6 +120,25 @@ def test_a_service_that_does_not_answer_is_named(service, emulated_cloud):
     found = inventory(service)
     assert [each["resource_type"] for each in found["unread"]] == ["OS::Cinder::Volume"]
     assert found["unread"][0]["reason"]
+
+
+def test_services_are_listed_at_the_same_time(service, emulated_cloud):
+    meeting = threading.Barrier(2, timeout=30)
+
+    def answer(*_request: Any) -> EmulatedResponse:
+        meeting.wait()  # it returns when both lists are under way
+        return EmulatedResponse(500, {})
+
+    for name, path in (("block_storage", "/volumes/detail"), ("network", "/ports")):
+        emulated_cloud.emulation.add_handler(name, "GET", path, answer)
+    unread = {each["resource_type"] for each in inventory(service)["unread"]}
+    assert unread == {"OS::Cinder::Volume", "OS::Neutron::Port"}
+
+
+def test_one_deadline_holds_for_all_lists(service, monkeypatch):
+    monkeypatch.setattr("heat_convergence.stacks.inventory.TIME_LIMIT_S", 0.0)
+    reasons = {each["reason"] for each in inventory(service)["unread"]}
+    assert reasons == {"earlier lists have taken too long"}
 
 
 def test_all_types_of_projects_are_listed_by_default(service):
