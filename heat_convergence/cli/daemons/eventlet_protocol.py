@@ -184,7 +184,9 @@ class BoundedHttpProtocol(wsgi.HttpProtocol):  # type: ignore[misc]  # untyped l
         if incomplete or size > limit:
             self.close_connection = 1
         if incomplete:
+            body.close()
             return _UnreadableBody()
+        self.environ["CONTENT_LENGTH"] = str(size)  # the application reads none that is too large
         body.seek(0)
         return body
 

@@ -72,26 +72,36 @@ class MarkedTask(WSGITask):  # type: ignore[misc]  # untyped library
 
 
 class BoundedRequestParser(HTTPRequestParser):  # type: ignore[misc]  # untyped library
-    """A parser that bounds the lines between the data of a chunked body.
+    """A parser that refuses too large a body, and bounds the lines between the data of chunks.
 
-    Each line costs processor time, and one without an end is searched again with each part of it:
-    there may be as many bytes of lines as of data, and those of a head.
+    A body is refused as soon as its length is known, or as many of its bytes have arrived. Each
+    line of a chunked body costs processor time, and one without an end is searched again with
+    each part of it: there may be as many bytes of lines as of data, and those of a head.
     """
 
     completed: bool
+    error: Any
 
     def received(self, data: bytes) -> int:
         """Process data from the client, and return how many of its bytes are the request's."""
         consumed: int = super().received(data)
-        chunks = self.body_rcv
+        body, limit_bytes = self.body_rcv, self.adj.body_bytes
+        if body is None or self.error is not None:
+            return consumed
+        data_bytes = len(body.getbuf())
+        if max(self.content_length, data_bytes) > limit_bytes:
+            self.error = RequestEntityTooLarge(f"exceeds {limit_bytes} bytes")
+            self.completed = True
+        self._check_lines(body, data_bytes)
+        return consumed
+
+    def _check_lines(self, chunks: Any, data_bytes: int) -> None:
         if isinstance(chunks, ChunkedReceiver) and not self.completed:
-            data_bytes = len(chunks.getbuf())
             unended_bytes = len(chunks.control_line) + len(chunks.trailer)
             line_bytes = self.body_bytes_received - data_bytes
             if max(unended_bytes, line_bytes - data_bytes) > MAX_HEAD_BYTES:
                 self.error = BadRequest("The lines of the chunked body are too long")
                 self.completed = True
-        return consumed
 
 
 class BoundedChannel(HTTPChannel):  # type: ignore[misc]  # untyped library

@@ -34,7 +34,7 @@ _PAUSE_S = 1.0
 # The listener and the trigger are counted, and the new connection that an idle one must make
 # room for.
 _NOT_CONNECTIONS = 3
-# Of the data and the lines of a chunked body: the application checks the exact size of a body.
+# Of the data and the lines of a chunked body: the parser checks the exact size of a body.
 _CHUNK_OVERHEAD = 2
 _UNLIMITED = 2**40
 
@@ -152,7 +152,7 @@ class _ConnectionLoop(TcpWSGIServer):  # type: ignore[misc]  # untyped library
 
 
 def _adjustments(limits: HttpLimits) -> Any:
-    return Adjustments(
+    adjustments = Adjustments(
         sockets=[],
         threads=limits.threads,
         ident="heat-convergence",
@@ -168,6 +168,8 @@ def _adjustments(limits: HttpLimits) -> Any:
         log_socket_errors=False,
         clear_untrusted_proxy_headers=False,  # oslo.middleware decides about them
     )
+    adjustments.body_bytes = limits.body_bytes  # read by ``BoundedRequestParser``
+    return adjustments
 
 
 class ThreadedApiServer:
