@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -39,12 +40,15 @@ class Outcome:
     Attributes:
         code: The exit code.
         text: Everything that was printed.
-        seconds: Processor time of the program and its workers, from the start to the end.
+        processor_s: Processor time of the program and its workers, from the start to the end.
+        clock_s: Seconds by the clock until the program has ended, or has named the mistake and
+            works or waits.
     """
 
     code: int
     text: str
-    seconds: float
+    processor_s: float
+    clock_s: float
 
     @property
     def complaints(self) -> list[str]:
@@ -97,20 +101,24 @@ class Program:
     def run_daemon(self, role: str) -> Outcome:
         """Start a daemon; if it goes on, end it once it has said what it must."""
         output = self._places.folder / f"{role}.log"
+        begin = time.monotonic()
         process = self._start(f"heat-convergence-{role}", [], output)
         try:
             self._wait(process, role, output.read_text)
+            clock_s = time.monotonic() - begin
             os.kill(process.pid, signal.SIGTERM)  # it is not reaped yet, even if it has ended
-            return _outcome(process, output)
+            return _outcome(process, output, clock_s)
         finally:
             _kill_group(process)
 
     def run_doctor(self) -> Outcome:
         """Run ``doctor``."""
         output = self._places.folder / "doctor.log"
+        begin = time.monotonic()
         process = self._start("heat-convergence-manage", ["doctor"], output)
         try:
-            return _outcome(process, output)
+            wait_until(partial(_has_ended, process), "doctor ends", timeout_s=TIMEOUT_S)
+            return _outcome(process, output, time.monotonic() - begin)
         finally:
             _kill_group(process)
 
@@ -155,13 +163,13 @@ def _has_ended(process: subprocess.Popen[bytes]) -> bool:
     return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 
-def _outcome(process: subprocess.Popen[bytes], output: Path) -> Outcome:
+def _outcome(process: subprocess.Popen[bytes], output: Path, clock_s: float) -> Outcome:
     """Return the outcome of a process that is about to end."""
     wait_until(partial(_has_ended, process), f"{output.stem} ends", timeout_s=TIMEOUT_S)
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
-    seconds = usage.ru_utime + usage.ru_stime
-    return Outcome(process.returncode, output.read_text(), seconds)
+    processor_s = usage.ru_utime + usage.ru_stime
+    return Outcome(process.returncode, output.read_text(), processor_s, clock_s)
 
 
 def _kill_group(process: subprocess.Popen[bytes]) -> None:

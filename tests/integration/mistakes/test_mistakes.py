@@ -17,7 +17,7 @@ from tests.integration.mistakes import page
 from tests.integration.mistakes.catalogue import MISTAKES, OperatorMistake, Places
 from tests.integration.mistakes.runner import Outcome, Program
 
-MAX_SECONDS = 5  # of processor time, since other tests run at the same time
+MAX_SECONDS = 5  # tests judge processor time, since others run at the same time
 MAX_LINES = 3
 MAX_CHARACTERS = 600
 SECRET = "wrong-password"
@@ -53,9 +53,9 @@ def places(
 
 
 @pytest.fixture(scope="module")
-def measured() -> Iterator[dict[str, float]]:
+def measured() -> Iterator[dict[str, page.Seconds]]:
     """The seconds of the slowest daemon by mistake, written to the page on request."""
-    seconds: dict[str, float] = {}
+    seconds: dict[str, page.Seconds] = {}
     yield seconds
     if page.REWRITE:
         page.write_seconds(seconds)
@@ -63,26 +63,33 @@ def measured() -> Iterator[dict[str, float]]:
 
 @pytest.mark.parametrize("mistake", MISTAKES, ids=lambda mistake: mistake.title)
 def test_mistake_is_named(
-    mistake: OperatorMistake, places: Places, measured: dict[str, float]
+    mistake: OperatorMistake, places: Places, measured: dict[str, page.Seconds]
 ) -> None:
     program = Program(mistake, places)
     daemons = _tested_daemons(mistake)
-    with ThreadPoolExecutor() as pool:
+    with ThreadPoolExecutor(1 if page.REWRITE else None) as pool:
         doctor = pool.submit(program.run_doctor) if mistake.doctor else None
         outcomes = list(pool.map(program.run_daemon, daemons))
     for outcome in outcomes:
         assert mistake.message in outcome.text, outcome.text
         assert outcome.code == (mistake.code or 0), outcome.text
         assert_short(outcome)
-        assert outcome.seconds < MAX_SECONDS
-    measured[mistake.title] = round(max(outcome.seconds for outcome in outcomes), 1)
+        assert outcome.processor_s < MAX_SECONDS
+    measured[mistake.title] = _slowest(outcomes)
     if doctor is not None:
         report = doctor.result()
         assert mistake.doctor in report.text, report.text
         assert report.code == mistake.doctor_code, report.text
-        assert report.seconds < MAX_SECONDS
+        assert report.processor_s < MAX_SECONDS
         assert "Traceback" not in report.text
         assert SECRET not in report.text
+
+
+def _slowest(outcomes: Sequence[Outcome]) -> page.Seconds:
+    return page.Seconds(
+        clock=round(max(outcome.clock_s for outcome in outcomes), 1),
+        processor=round(max(outcome.processor_s for outcome in outcomes), 1),
+    )
 
 
 def _tested_daemons(mistake: OperatorMistake) -> Sequence[str]:
@@ -105,5 +112,5 @@ def assert_short(outcome: Outcome) -> None:
 
 def test_page_shows_the_catalogue() -> None:
     seconds = page.read_seconds()
-    assert max(seconds.values()) < MAX_SECONDS
+    assert max(each.clock for each in seconds.values()) < MAX_SECONDS
     assert page.PAGE.read_text() == page.render(seconds)
