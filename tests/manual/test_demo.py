@@ -16,6 +16,7 @@ def test_demo_kills_the_service_and_shows_that_nothing_was_created_twice() -> No
     (killed,) = re.findall(r"Process (\d+) is killed", done.stdout)
     (lost,) = re.findall(r"The cloud has just created (\S+); its answer is lost", done.stdout)
     (follower,) = re.findall(r"Process (\d+) serves the API", done.stdout)
+    assert re.search(r"^Console: http://127\.0\.0\.1:\d+/console$", done.stdout, re.MULTILINE)
     assert killed != follower
     assert lost.startswith("demo-worker-")
     # Twelve things, the worker's second incarnation, and the server that somebody has deleted.

@@ -7,6 +7,7 @@ import configparser
 import importlib
 import re
 import sys
+from collections import Counter
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
@@ -82,6 +83,12 @@ def test_every_dependency_has_a_comment_with_its_reason():
     requirements = [index for index, line in enumerate(block) if line[:1] != "#"]
     assert len(requirements) > 20
     assert [block[index] for index in requirements if not block[index - 1].startswith("#")] == []
+
+
+def test_names_of_test_modules_are_unique():
+    """Folders of tests are no packages, so that pytest could not tell the modules apart."""
+    count = Counter(path.name for path in SOURCES if path.name.startswith("test_"))
+    assert [name for name, times in count.items() if times > 1] == []
 
 
 def test_package_modules_hold_no_code():

@@ -17,6 +17,7 @@ from pathlib import Path
 
 CLIENTS_VARIABLE = "HEAT_CONVERGENCE_TEST_CLIENTS"
 TIMEOUT_S = 3600
+_NOT_INHERITED = ("OS_", "PYTHON", "VIRTUAL_ENV")
 STACK_COLLECTION = "ansible_collections/openstack/cloud/"
 
 
@@ -71,14 +72,18 @@ class ClientSoftware:
         self, command: Sequence[str | Path], folder: Path, environment: Mapping[str, str]
     ) -> str:
         """Run a program and return what it prints; ``AssertionError`` with it on a failure."""
-        inherited = {name: text for name, text in os.environ.items() if name[:3] != "OS_"}
         ended = subprocess.run(
-            command, cwd=folder, env={**inherited, **environment}, timeout=TIMEOUT_S, text=True,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
+            command, cwd=folder, env={**foreign_environment(), **environment}, timeout=TIMEOUT_S,
+            text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
         )  # fmt: skip
         assert ended.returncode == 0, ended.stdout[-8000:]
         return ended.stdout
 
 
+def foreign_environment() -> dict[str, str]:
+    """Return this process's variables without those of clouds and of its own packages."""
+    return {name: text for name, text in os.environ.items() if not name.startswith(_NOT_INHERITED)}
+
+
 def _run(command: Sequence[str | Path]) -> None:
-    subprocess.run(command, check=True, timeout=TIMEOUT_S)
+    subprocess.run(command, check=True, timeout=TIMEOUT_S, env=foreign_environment())

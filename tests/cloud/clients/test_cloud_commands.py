@@ -24,9 +24,12 @@ Json = Any
 EXECUTED_COMMANDS: set[str] = set()
 # On Heat 27.0.1 six of these tests fail: lists have another order, an abandoned stack is shown for
 # a while, a type's template is an internal error, and breakpoints have other texts.
-pytestmark = pytest.mark.parametrize(
-    "deployed_service", ["heat-convergence"], indirect=True, scope="module"
-)
+pytestmark = [
+    pytest.mark.parametrize(
+        "deployed_service", ["heat-convergence"], indirect=True, scope="module"
+    ),
+    pytest.mark.timeout(1800),  # each command authenticates and starts the service's clients anew
+]
 
 
 @pytest.fixture

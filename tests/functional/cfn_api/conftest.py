@@ -18,12 +18,17 @@ from oslo_config import cfg
 
 from heat_convergence.api.cfn.app import build_cfn_app
 from heat_convergence.api.context import AuthStrategy, StackUserDomain
+from heat_convergence.clients.signed_urls import Signer
 from heat_convergence.common import errors
 from heat_convergence.convergence.model.job import ObservedState
 from heat_convergence.resources.aws.iam.users import IamUser
 from heat_convergence.resources.builtin.local_type import LocalType
-from heat_convergence.resources.protocol.schema import TypeSchema
-from heat_convergence.resources.protocol.verb_values import ResourceContext, VerbResult
+from heat_convergence.resources.protocol.schema import AttributeSchema, PropertyType, TypeSchema
+from heat_convergence.resources.protocol.verb_values import (
+    ResourceContext,
+    SignalResult,
+    VerbResult,
+)
 from tests.functional.harness import LocalService
 
 DOMAIN = "heat-domain"
@@ -38,13 +43,19 @@ IMPLIED = {"member": ("member", "reader")}
 
 
 class AgentType(LocalType):
-    """A resource type whose agent is the user ``u``."""
+    """A resource type whose agent is the user ``u``, and that records its last signal."""
 
     name = "Test::Agent"
-    schema = TypeSchema()
+    schema = TypeSchema(attributes={"signal": AttributeSchema(PropertyType.MAP, "The signal.")})
 
     def create(self, view: ResourceContext) -> VerbResult:
         return VerbResult(ObservedState.READY, physical_id="x", data={"user_id": "u"})
+
+    def signal(self, view: ResourceContext, details: Any) -> SignalResult:
+        return SignalResult(data={**view.data, "signal": details})
+
+    def attribute(self, context: ResourceContext, name: str) -> Any:
+        return context.data.get(name)
 
 
 class DeclaredUser(IamUser):
@@ -71,10 +82,17 @@ class SignatureKeystone:
         signed = {**credentials, "params": dict(credentials["params"])}
         if Ec2Signer(secret).generate(signed) != credentials["signature"]:
             raise errors.AuthorizationFailure("Keystone rejected the signature")
-        signed_at = signed["params"].get("Timestamp") or signed["headers"].get("X-Amz-Date")
+        signed_at = signed["params"].get("Timestamp") or signed.get("headers", {}).get(
+            "X-Amz-Date"
+        )
         if signed_at and datetime.now(UTC) > parse(signed_at) + timedelta(minutes=15):
             raise errors.AuthorizationFailure("Credential is expired")
         return self.tokens[credentials["access"]]
+
+    def signer_of(self, credentials: Mapping[str, Any]) -> Signer:
+        """Return who has signed a URL, as the service account asks Keystone."""
+        domain, project_id, name, role = self.issue_token(credentials).split("/")
+        return Signer("u", project_id, name, domain, domain, (role,))
 
     def fetch(self, token: str) -> dict[str, Any]:
         domain, project_id, name, role = token.split("/")
@@ -120,6 +138,7 @@ def service(tmp_path: Any, keystone: SignatureKeystone) -> Iterator[LocalService
         service.services,
         stack_user_domain=StackUserDomain(DOMAIN),
         issue_token=keystone.issue_token,
+        find_signer=keystone.signer_of,
     )
     service.use_application(build_cfn_app(services, auth=AuthStrategy.KEYSTONE, conf=conf))
     yield service
