@@ -231,9 +231,16 @@ class PublicTemplates:
 
 
 def sample_parameters(
-    checkout: Path, path: Path, template: Json
+    checkout: Path, path: Path, template: Json, placeholders: Mapping[str, str] | None = None
 ) -> tuple[dict[str, Json], list[Path]]:
-    """Return values of parameters that have no default, and the environments of a template."""
+    """Return values of parameters that have no default, and the environments of a template.
+
+    Args:
+        checkout: the clone.
+        path: the template.
+        template: its content.
+        placeholders: ids and names of a cloud's objects; by default those of the emulated one.
+    """
     name = str(path.relative_to(checkout))
     known = dict({**DEMO_USER_TEMPLATES, **ADMIN_TEMPLATES}.get(name, {}))
     environments = _environments(path)
@@ -242,7 +249,9 @@ def sample_parameters(
     given = {key for each in environments for key in _given_parameters(each)}
     declared = template.get("parameters") or template.get("Parameters") or {}
     samples = {
-        key: _filled(known[key]) if key in known else _sample(key, schema)
+        key: _filled(known[key], placeholders or _PLACEHOLDERS)
+        if key in known
+        else _sample(key, schema)
         for key, schema in declared.items()
         if key in known or ("default" not in schema and "Default" not in schema)
     }
@@ -270,8 +279,8 @@ def _given_parameters(environment: Path) -> set[str]:
     return {name for section in sections for name in section}
 
 
-def _filled(value: str) -> str:
-    for placeholder, replacement in _PLACEHOLDERS.items():
+def _filled(value: str, placeholders: Mapping[str, str]) -> str:
+    for placeholder, replacement in placeholders.items():
         value = value.replace(placeholder, replacement)
     return value
 
