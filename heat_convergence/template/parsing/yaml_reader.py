@@ -27,6 +27,7 @@ _CONSTRUCT = yaml.constructor.SafeConstructor()
 _NUMBERS = frozenset({int, float})
 _EVENTS_PER_CHARGE = 1_000
 _STEPS_PER_EVENT = 2
+_PARSER_DEPTH_EXCEEDED = "exceeded maximum nesting depth"  # libyaml's words, since 0.2.6
 _MAX_NUMBER_CHARS = 400  # of a scalar that is no text; in base 60 they take quadratic time
 
 
@@ -87,7 +88,7 @@ class _Reader:
     def read(self, text: str) -> Json:
         """Read the only document of the text."""
         documents = 0
-        for event in iter_yaml_events(text):
+        for event in _within_parser_depth(iter_yaml_events(text)):
             event_type = type(event)
             if event_type is yaml.ScalarEvent:
                 self._place(self._scalar(event), event)
@@ -266,6 +267,23 @@ def iter_yaml_events(text: str) -> Iterator[Any]:
             yield loader.get_event()
     finally:
         loader.dispose()
+
+
+def _within_parser_depth(events: Iterator[Any]) -> Iterator[Any]:
+    """Yield the events, with the parser's own bound of nesting as an exceeded limit.
+
+    The scanner reads ahead, so newer parsers meet their bound before the reader meets the limit.
+
+    Raises:
+        LimitExceeded: The text is nested deeper than the parser reads.
+    """
+    try:
+        yield from events
+    except yaml.scanner.ScannerError as error:
+        if error.problem != _PARSER_DEPTH_EXCEEDED:
+            raise
+        line = error.problem_mark.line + 1 if error.problem_mark else 1
+        raise LimitExceeded(f"is nested deeper than YAML parsers read at line {line}") from error
 
 
 def _check_number(number: float, text: str, mark: Any) -> None:
