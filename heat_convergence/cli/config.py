@@ -7,12 +7,13 @@ libraries.
 from __future__ import annotations
 
 import logging
+import syslog
 from collections.abc import Sequence
 from importlib.metadata import version
 
 from oslo_config import cfg
 from oslo_db import options as db_options
-from oslo_log import log
+from oslo_log import handlers, log
 
 from heat_convergence.cli.command_lines import print_completion
 from heat_convergence.cli.log_write_errors import LogWriteErrors
@@ -137,10 +138,26 @@ def _use_standard_error(conf: cfg.ConfigOpts, problem: OSError) -> None:
 
 def _set_up_log(conf: cfg.ConfigOpts) -> OSError | None:
     """Set up the log, and return the error of a file that cannot be written."""
+    conf.set_default("log_file", f"{conf.prog}.log" if conf.log_dir else None)
     try:
         log.setup(conf, PROJECT_NAME)
+        _name_program(conf)
     except log.LogConfigError as error:
         raise StartupProblem(f"[DEFAULT] log_config_append: {error}") from error
     except OSError as error:
         return error
     return None
+
+
+def _name_program(conf: cfg.ConfigOpts) -> None:
+    """Name the program in syslog and journal.
+
+    The library takes the file of the first function on the stack, which in a worker is that of a
+    library for threads.
+    """
+    if conf.use_syslog:
+        facility = conf.syslog_log_facility.upper().removeprefix("LOG_")
+        syslog.openlog(conf.prog, 0, getattr(syslog, f"LOG_{facility}"))
+    for handler in logging.getLogger().handlers:
+        if isinstance(handler, handlers.OSJournalHandler):
+            handler.binary_name = conf.prog
