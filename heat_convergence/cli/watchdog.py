@@ -52,6 +52,7 @@ class Watchdog:
         """Say from now on that this worker answers."""
         if self._period_s:
             self._stopped = threading.Event()  # that of the parent belongs to another event loop
+            self.pulse()  # so that one that hangs while it starts is named, too
             threading.Thread(target=self._run_pulse, name="pulse", daemon=True).start()
 
     def stop_pulse(self) -> None:

@@ -78,6 +78,17 @@ def test_one_silent_worker_makes_the_daemon_silent(
     assert f"workers do not answer: processes=[{silent}]" in caplog.text
 
 
+def test_worker_that_hangs_while_it_starts_is_named(
+    parent: Any, run_worker: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    silent = run_worker(parent.watchdog.start_pulse)
+    parent.clock.now_s += PERIOD_S
+    run_worker(parent.watchdog.pulse)
+    parent.watchdog.check()
+    assert parent.sent == []
+    assert f"workers do not answer: processes=[{silent}]" in caplog.text
+
+
 def test_killed_worker_is_left_to_the_launcher(parent: Any, run_worker: Any) -> None:
     killed = run_worker(parent.watchdog.pulse)
     os.kill(killed, signal.SIGKILL)
