@@ -19,6 +19,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[3]
 CONTAINERFILE = ROOT / "deploy" / "container" / "Containerfile"
 BASE_PYTHON = Path(getattr(sys, "_base_executable", sys.executable)).resolve()
+BASE_PREFIX = "/base/prefix"  # of this host's Python; services may not read home directories
 BUILD_TIMEOUT_S = 240
 DEPENDENCIES = "/dependencies"
 _ETC = ("alternatives", "ld.so.cache", "nsswitch.conf", "pip.conf", "resolv.conf", "ssl", "hosts")
@@ -29,7 +30,7 @@ mount --bind "$ROOT" "$ROOT"
 for name in proc dev sys; do mount --rbind /$name "$ROOT/$name"; done
 mount --bind /usr "$ROOT/usr"
 mount --bind "$SITE_PACKAGES" "$ROOT/dependencies"
-if [ -d "$ROOT$PYTHON_PREFIX" ]; then mount --bind "$PYTHON_PREFIX" "$ROOT$PYTHON_PREFIX"; fi
+mount --bind "$PYTHON_PREFIX" "$ROOT/base/prefix"
 """
 _READ_ONLY = r"""
 mount -t tmpfs tmpfs "$ROOT/tmp"
@@ -84,7 +85,7 @@ class ContainerImage:
             script = f'{_MOUNT}exec chroot "$ROOT" /bin/sh -c {shlex.quote(line)}'
             done = subprocess.run(
                 ["unshare", "--mount", "sh", "-c", script],
-                env=self._environment({"PIP_NO_DEPS": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}),
+                env=self.environment({"PIP_NO_DEPS": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}),
                 capture_output=True,
                 text=True,
                 timeout=BUILD_TIMEOUT_S,
@@ -106,7 +107,7 @@ class ContainerImage:
         with output.open("wb") as file:
             return subprocess.Popen(
                 ["unshare", "--mount", "sh", "-c", script + shlex.join(inside)],
-                env=self._environment(self.instructions.environment),
+                env=self.environment(self.instructions.environment),
                 stdout=file,
                 stderr=file,
                 start_new_session=True,
@@ -121,7 +122,7 @@ class ContainerImage:
 
     def _make_base(self) -> None:
         for name in (
-            "base",
+            "base/prefix",
             "dependencies",
             "dev",
             "etc",
@@ -136,8 +137,6 @@ class ContainerImage:
         for name in ("bin", "lib", "lib64", "sbin"):
             (self.root / name).symlink_to(f"usr/{name}")
         (self.root / "base" / "python").symlink_to(BASE_PYTHON)  # as the base image calls it
-        if not Path(sys.base_prefix).is_relative_to("/usr"):
-            (self.root / sys.base_prefix.lstrip("/")).mkdir(parents=True)
         (self.root / "tmp").chmod(0o1777)
         for name in _ETC:
             source = Path("/etc") / name
@@ -161,9 +160,10 @@ class ContainerImage:
             else:
                 shutil.copy(path, target)
 
-    def _environment(self, values: dict[str, str]) -> dict[str, str]:
+    def environment(self, values: dict[str, str]) -> dict[str, str]:
+        """Return the variables of the scripts that mount the root folder, with further values."""
         pip = {name: value for name, value in os.environ.items() if name.startswith("PIP_")}
-        base = "/base:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
+        base = f"{BASE_PREFIX}/bin:/base:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
         path = values.get("PATH", "$PATH").replace("$PATH", base)
         return {
             **pip,
@@ -172,4 +172,5 @@ class ContainerImage:
             "ROOT": str(self.root),
             "PYTHON_PREFIX": sys.base_prefix,
             "SITE_PACKAGES": sysconfig.get_path("purelib"),
+            "LD_LIBRARY_PATH": f"{BASE_PREFIX}/lib",
         }

@@ -1,0 +1,185 @@
+"""The units of ``deploy/systemd`` under a real systemd, installed as the page prints it."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import tempfile
+import urllib.request
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from heat_convergence.cli.startup.startup_state import EXIT_CONFIGURATION
+from heat_convergence.testing.daemon_processes import free_port, wait_until
+from tests.installation_steps import PAGE, broker_of_page, config_of_page, database_of_page
+from tests.integration.container.container_image import ROOT, ContainerImage
+from tests.integration.container.systemd_host import SystemdHost, find_missing
+
+CONFIG = "/etc/heat-convergence/heat-convergence.conf"
+API, ENGINE, OBSERVER = (f"heat-convergence-{role}" for role in ("api", "engine", "observer"))
+LOGS = "/var/log/heat-convergence"
+
+
+@pytest.fixture(scope="module")
+def port() -> int:
+    return free_port()
+
+
+@pytest.fixture(scope="module")
+def config(port: int) -> Iterator[str]:
+    """The configuration of the page, for a database and a virtual host of its own."""
+    name = f"hc_test_{uuid.uuid4().hex[:12]}"
+    with database_of_page(name) as database, broker_of_page(name) as broker:
+        text = config_of_page(name, database, broker)
+        # Here is no Keystone, and the journal of the page is another program.
+        yield text.replace(
+            "[DEFAULT]\n", f"[DEFAULT]\nlog_dir = {LOGS}\nnum_engine_workers = 1\n"
+        ) + (
+            f"\n[heat_api]\nauth_strategy = noauth\nbind_host = 127.0.0.1\nbind_port = {port}\n"
+            "workers = 1\n[metrics]\napi_port = 0\nengine_port = 0\nobserver_port = 0\n"
+        )
+
+
+@pytest.fixture(scope="module")
+def host(config: str) -> Iterator[SystemdHost]:
+    """A host with the program and its configuration, on which systemd runs."""
+    if reason := find_missing():
+        pytest.skip(reason)
+    folder = Path(tempfile.mkdtemp(prefix="hc-systemd-"))
+    host = None
+    try:
+        folder.chmod(0o755)  # the daemons' user goes through it
+        image = ContainerImage(folder)
+        del image.instructions.run[1:]  # the program alone: the page makes the user
+        image.build()
+        image.write(CONFIG, config)
+        host = SystemdHost(image)
+        shutil.copytree(ROOT / "deploy", image.root / "source" / "deploy")
+        host.start(folder / "systemd.log")
+        yield host
+    finally:
+        if host is not None:
+            host.stop()
+        shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="module")
+def started(host: SystemdHost) -> SystemdHost:
+    """The host after the commands of the page."""
+    run(host, "heat-convergence-manage db upgrade")
+    for line in PAGE.block_after("in ``/opt/heat-convergence``; as root"):
+        run(host, line)
+    return host
+
+
+def run(host: SystemdHost, command: str) -> str:
+    """Run a command, which must succeed."""
+    code, text = host.run(command)
+    assert code == 0, f"{command}\n{text}\n{host.run(f'tail -n 20 {LOGS}/*')[1]}"
+    return text
+
+
+def show(host: SystemdHost, unit: str, name: str) -> str:
+    """Return a property of a unit."""
+    return run(host, f"systemctl show --property {name} --value {unit}")
+
+
+def count_workers(host: SystemdHost, unit: str) -> int:
+    """Return how many workers of a daemon have accepted messages."""
+    return int(host.run(f"grep -c 'worker accepts messages' {LOGS}/{unit}.log")[1])
+
+
+def wait_for_restart(host: SystemdHost, unit: str, main: str) -> None:
+    """Wait until systemd has started a daemon again.
+
+    Args:
+        host: The host of the unit.
+        unit: The unit.
+        main: The main process that ends.
+    """
+    wait_until(
+        lambda: (
+            show(host, unit, "MainPID") not in {"0", main}
+            and show(host, unit, "ActiveState") == "active"
+        ),
+        f"{unit} is started again",
+    )
+
+
+@pytest.mark.parametrize("unit", [API, ENGINE, OBSERVER])
+def test_commands_of_the_page_start_the_daemon(started: SystemdHost, unit: str) -> None:
+    assert show(started, unit, "ActiveState") == "active"
+    assert show(started, unit, "UnitFileState") == "enabled"
+    assert show(started, unit, "NRestarts") == "0"
+    main = show(started, unit, "MainPID")
+    status = run(started, f"cat /proc/{main}/status")
+    lines = dict(line.split(":\t", 1) for line in status.splitlines() if ":\t" in line)
+    assert lines["Uid"].split()[0] == run(started, "id -u heat-convergence") != "0"
+    assert (int(lines["CapEff"], 16), int(lines["CapBnd"], 16)) == (0, 0)
+    assert lines["NoNewPrivs"] == "1"
+    assert lines["Seccomp"] == "2"
+
+
+def test_api_answers(started: SystemdHost, port: int) -> None:
+    def answers() -> bool:
+        with contextlib.suppress(OSError):
+            url = f"http://127.0.0.1:{port}/healthcheck"
+            with urllib.request.urlopen(url, timeout=30) as answer:
+                return bool(answer.status == 200)
+        return False
+
+    wait_until(answers, "the API answers")
+
+
+def test_reload_keeps_the_parent_process(started: SystemdHost) -> None:
+    main = show(started, ENGINE, "MainPID")
+    wait_until(lambda: count_workers(started, ENGINE), "a worker works")
+    count = count_workers(started, ENGINE)
+    run(started, f"systemctl reload {ENGINE}")
+    wait_until(lambda: count_workers(started, ENGINE) == count + 1, "a new worker works")
+    assert show(started, ENGINE, "MainPID") == main
+    assert show(started, ENGINE, "ActiveState") == "active"
+
+
+def test_killed_daemon_is_started_again(started: SystemdHost) -> None:
+    main = show(started, OBSERVER, "MainPID")
+    run(started, f"systemctl kill --kill-whom=main --signal=KILL {OBSERVER}")
+    wait_for_restart(started, OBSERVER, main)
+    assert show(started, OBSERVER, "NRestarts") == "1"
+
+
+def test_daemon_with_a_hanging_worker_is_started_again(started: SystemdHost) -> None:
+    folder = f"/etc/systemd/system/{OBSERVER}.service.d"
+    run(started, f"mkdir {folder}; printf '[Service]\\nWatchdogSec=8\\n' > {folder}/short.conf")
+    count = count_workers(started, OBSERVER)
+    run(started, f"systemctl daemon-reload; systemctl restart {OBSERVER}")
+    main = show(started, OBSERVER, "MainPID")
+    wait_until(lambda: count_workers(started, OBSERVER) > count, "a new worker works")
+    run(started, f"kill -STOP $(cat /proc/{main}/task/*/children)")
+    wait_for_restart(started, OBSERVER, main)
+    assert "workers do not answer" in run(started, f"cat {LOGS}/{OBSERVER}.log")
+    run(started, f"rm -r {folder}; systemctl daemon-reload; systemctl restart {OBSERVER}")
+
+
+def test_stopped_daemon_ends_its_work(started: SystemdHost) -> None:
+    run(started, f"systemctl stop {API}")
+    assert show(started, API, "ActiveState") == "inactive"
+    assert show(started, API, "Result") == "success"
+    run(started, f"systemctl start {API}")
+
+
+def test_wrong_configuration_is_not_tried_again(started: SystemdHost) -> None:
+    run(started, f"cp --preserve {CONFIG} {CONFIG}.right")
+    try:
+        run(started, f"sed -i 's/^auth_encryption_key = .*/auth_encryption_key =/' {CONFIG}")
+        code, _ = started.run(f"systemctl restart {ENGINE}")
+        assert code != 0
+        assert show(started, ENGINE, "ActiveState") == "failed"
+        assert show(started, ENGINE, "ExecMainStatus") == str(EXIT_CONFIGURATION)
+        assert show(started, ENGINE, "NRestarts") == "0"
+    finally:
+        run(started, f"mv {CONFIG}.right {CONFIG}")
+    run(started, f"systemctl restart {ENGINE}")
