@@ -58,7 +58,12 @@ def check_configuration(
 
 def find_warnings(conf: cfg.ConfigOpts) -> list[str]:
     """Return a sentence for each odd line of the configuration."""
-    return [*find_unknown_options(conf), *find_options_without_effect(conf), *_weak_keys(conf)]
+    return [
+        *find_unknown_options(conf),
+        *find_options_without_effect(conf),
+        *_weak_keys(conf),
+        *_rotations_of_shared_files(conf),
+    ]
 
 
 def find_problems(conf: cfg.ConfigOpts, *, transport_url: str | None = None) -> Iterator[str]:
@@ -90,6 +95,14 @@ def _weak_keys(conf: cfg.ConfigOpts) -> Iterator[str]:
                 f" use {RECOMMENDED_KEY_LENGTH} or more random ones: add a longer key before it"
                 " and run heat-convergence-manage secrets rotate"
             )
+
+
+def _rotations_of_shared_files(conf: cfg.ConfigOpts) -> Iterator[str]:
+    if conf.log_rotation_type.lower() != "none" and (conf.log_dir or conf.log_file):
+        yield (
+            f"[DEFAULT] log_rotation_type = {conf.log_rotation_type} loses lines, since the"
+            " processes of a daemon share a file: set it to none, and use logrotate"
+        )
 
 
 def _database_problems(conf: cfg.ConfigOpts) -> Iterator[str]:

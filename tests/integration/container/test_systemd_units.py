@@ -14,6 +14,7 @@ import pytest
 
 from heat_convergence.cli.startup.startup_state import EXIT_CONFIGURATION
 from heat_convergence.testing.daemon_processes import free_port, wait_until
+from tests.documented_commands import DocumentedPage
 from tests.installation_steps import PAGE, broker_of_page, config_of_page, database_of_page
 from tests.integration.container.container_image import ROOT, ContainerImage
 from tests.integration.container.systemd_host import SystemdHost, find_missing
@@ -162,6 +163,19 @@ def test_daemon_with_a_hanging_worker_is_started_again(started: SystemdHost) -> 
     wait_for_restart(started, OBSERVER, main)
     assert "workers do not answer" in run(started, f"cat {LOGS}/{OBSERVER}.log")
     run(started, f"rm -r {folder}; systemctl daemon-reload; systemctl restart {OBSERVER}")
+
+
+def test_rotated_log_goes_on_in_a_new_file(started: SystemdHost) -> None:
+    if shutil.which("logrotate") is None:
+        pytest.skip("logrotate is not installed")
+    (install,) = DocumentedPage("operate/logging.rst").block_after("files with logrotate, as root")
+    run(started, f"mkdir /etc/logrotate.d; {install}")
+    log = f"{LOGS}/{ENGINE}.log"
+    run(started, "logrotate --force --state /tmp/rotated /etc/logrotate.d/heat-convergence")
+    assert started.run(f"test -s {log}.1 && test ! -e {log}") == (0, "")
+    run(started, f"systemctl reload {ENGINE}")  # its workers have something to say
+    wait_until(lambda: started.run(f"grep 'worker accepts' {log}")[0] == 0, "a new file has lines")
+    assert run(started, f"stat --format '%a %U' {log}") == "600 heat-convergence"
 
 
 def test_stopped_daemon_ends_its_work(started: SystemdHost) -> None:

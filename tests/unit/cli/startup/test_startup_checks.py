@@ -9,7 +9,7 @@ import pytest
 from oslo_config import cfg
 
 from heat_convergence.cli import config
-from heat_convergence.cli.startup.checks import check_configuration
+from heat_convergence.cli.startup.checks import check_configuration, find_warnings
 from heat_convergence.cli.startup.option_names import OPTION_SOURCES, find_unknown_options
 from heat_convergence.cli.startup.required_modules import DAEMON_MODULES
 from heat_convergence.cli.startup.startup_state import (
@@ -96,6 +96,22 @@ def test_short_key_is_a_warning(load: LoadConfig, capfd: pytest.CaptureFixture[s
     logged = "".join(capfd.readouterr())
     assert "auth_encryption_key number 1 has 5 characters" in logged
     assert "abcde" not in logged
+
+
+@pytest.mark.parametrize(
+    ("options", "is_named"),
+    [
+        ("log_file = {0}/x.log\nlog_rotation_type = size", True),
+        ("log_dir = {0}\nlog_rotation_type = interval", True),
+        ("log_dir = {0}", False),
+        ("log_rotation_type = size", False),
+    ],
+)
+def test_rotation_by_the_daemon_is_a_warning(
+    load: LoadConfig, tmp_path: Path, options: str, is_named: bool
+) -> None:
+    warnings = find_warnings(load(f"[DEFAULT]\n{options.format(tmp_path)}\n"))
+    assert ["use logrotate" in warning for warning in warnings] == [True] * is_named
 
 
 @pytest.mark.parametrize(
