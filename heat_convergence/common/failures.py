@@ -24,6 +24,12 @@ class AccessRefused(Unavailable):
     wire_type = "Unavailable"
 
 
+class StorageFull(Unavailable):
+    """A database without space for another row; what was refused may be repeated later."""
+
+    wire_type = "Unavailable"
+
+
 class ConcurrentTransaction(Error):
     """A transaction that the database aborted in favour of another; run it again."""
 

@@ -117,7 +117,7 @@ def _known(error: errors.Error, environ: dict[str, Any]) -> webob.Response:
         LOG.warning(_REFUSED, fields)
     else:
         LOG.error(_FAILED, fields, exc_info=error)
-    return _failure_response(status, type(error).__name__, environ)
+    return _failure_response(status, error.shown_type, environ)
 
 
 def _from_library(error: webob.exc.HTTPException, environ: dict[str, Any]) -> webob.Response:

@@ -57,7 +57,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         return _run(database, parsed)
     except Unavailable as error:
-        print(f"The database does not answer: {error.log_text}", file=sys.stderr)
+        print(error.log_text, file=sys.stderr)
         return DATABASE_UNREACHABLE
     except errors.Error as error:
         print(error, file=sys.stderr)

@@ -18,6 +18,7 @@ from heat_convergence.common import errors
 from heat_convergence.common.failures import (
     AccessRefused,
     ConcurrentTransaction,
+    StorageFull,
     StorageRefused,
     Unavailable,
 )
@@ -40,10 +41,19 @@ _PG_REFUSED = re.compile(
     r"|(role|database) \S+ does not exist|permission denied for database)"
 )
 
+# A full disk, table or file. MariaDB has codes for some, and others for all errors of the system,
+# whose number is in the text; the text of any other code may quote a value of a user.
+_PG_FULL = "53100"
+_MYSQL_FULL = frozenset({20, 1021, 1114})
+_MYSQL_SYSTEM_ERRORS = frozenset({3, 1026, 1030})
+_NO_SPACE = re.compile(r"\b(error|Errcode:) 28\b")
+_SQLITE_FULL = "database or disk is full"
+
 _PUBLIC_TEXTS: dict[type[errors.Error], str] = {
     ConcurrentTransaction: "The database preferred another transaction.",
     Unavailable: "The database does not answer.",
     AccessRefused: "The database does not answer.",
+    StorageFull: "The database has no space left.",
     StorageRefused: "The database refused a value.",
 }
 
@@ -56,6 +66,7 @@ def translate_driver_errors() -> Iterator[None]:
         ConcurrentTransaction: the block may succeed if it is run again at once.
         Unavailable: the server cannot be reached, or has no connection left.
         AccessRefused: the server refuses user, password or database.
+        StorageFull: the server's disk is full.
         StorageRefused: the block would fail again.
     """
     try:
@@ -101,20 +112,35 @@ def _classify(error: Exception) -> type[errors.Error] | None:
         return AccessRefused
     module = type(cause).__module__
     if module.startswith("sqlite3"):
-        return ConcurrentTransaction if "locked" in str(cause) else None
+        return _classify_sqlite(str(cause))
     if module.startswith("psycopg2"):
         return _classify_postgresql(cause)
     if module.startswith("pymysql"):
-        code = cause.args[0] if cause is not None and cause.args else None
-        if code in _MYSQL_CONCURRENT:
-            return ConcurrentTransaction
-        return Unavailable if code in _MYSQL_DOWN else None
+        return _classify_mysql(cause)
     return None
+
+
+def _classify_sqlite(text: str) -> type[errors.Error] | None:
+    if text == _SQLITE_FULL:
+        return StorageFull
+    return ConcurrentTransaction if "locked" in text else None
+
+
+def _classify_mysql(cause: Any) -> type[errors.Error] | None:
+    code = cause.args[0] if cause.args else None
+    if code in _MYSQL_CONCURRENT:
+        return ConcurrentTransaction
+    is_system_error = code in _MYSQL_SYSTEM_ERRORS
+    if code in _MYSQL_FULL or (is_system_error and _NO_SPACE.search(str(cause))):
+        return StorageFull
+    return Unavailable if code in _MYSQL_DOWN else None
 
 
 def _classify_postgresql(cause: Any) -> type[errors.Error] | None:
     if cause.pgcode in _PG_CONCURRENT:
         return ConcurrentTransaction
+    if cause.pgcode == _PG_FULL:
+        return StorageFull
     # An operational error without a code comes from libpq, which could not reach the
     # server.
     lost = cause.pgcode is None and type(cause).__name__ in ("OperationalError", "InterfaceError")
