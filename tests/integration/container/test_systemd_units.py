@@ -22,6 +22,7 @@ from tests.integration.container.systemd_host import SystemdHost, find_missing
 CONFIG = "/etc/heat-convergence/heat-convergence.conf"
 API, ENGINE, OBSERVER = (f"heat-convergence-{role}" for role in ("api", "engine", "observer"))
 LOGS = "/var/log/heat-convergence"
+AS_USER = "setpriv --reuid=heat-convergence --regid=heat-convergence --clear-groups"
 
 
 @pytest.fixture(scope="module")
@@ -197,3 +198,29 @@ def test_wrong_configuration_is_not_tried_again(started: SystemdHost) -> None:
     finally:
         run(started, f"mv {CONFIG}.right {CONFIG}")
     run(started, f"systemctl restart {ENGINE}")
+
+
+def test_configuration_that_the_user_may_not_read_is_named(started: SystemdHost) -> None:
+    run(started, f"chmod 600 {CONFIG}")
+    try:
+        code, text = started.run(f"{AS_USER} {ENGINE}")
+    finally:
+        run(started, f"chmod 640 {CONFIG}")
+    assert code == EXIT_CONFIGURATION
+    (line,) = text.splitlines()
+    assert CONFIG in line
+
+
+def test_log_directory_that_the_user_may_not_write_to_is_named(started: SystemdHost) -> None:
+    run(started, "install --directory --mode 700 /var/log/protected")
+    command = f"{AS_USER} {ENGINE} --log-dir /var/log/protected"
+    process = run(started, f"{command} > /tmp/protected.log 2>&1 & echo $!")
+    try:
+        wait_until(
+            lambda: "worker accepts messages" in run(started, "cat /tmp/protected.log"),
+            "the engine works without its log file",
+        )
+    finally:
+        run(started, f"kill {process}")
+    first = run(started, "head -n 1 /tmp/protected.log")
+    assert "the log goes to standard error, since /var/log/protected/" in first
