@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
@@ -37,7 +37,6 @@ from heat_convergence.common import metrics
 from heat_convergence.convergence.model.job import JobState, Verb
 from heat_convergence.db.connection.database import Database, database_from_url
 from heat_convergence.db.store import SqlStore
-from heat_convergence.db.tables import metadata
 from heat_convergence.testing.daemon_processes import free_port
 from heat_convergence.testing.sample_rows import START_TIME, resource_row, stack_row
 
@@ -47,14 +46,6 @@ COMPONENTS = cast("ProcessComponents", SimpleNamespace())
 
 def options() -> cfg.ConfigOpts:
     return config.load_config([], prog="p", files=[])
-
-
-@pytest.fixture
-def database(tmp_path: Path) -> Iterator[Database]:
-    database = database_from_url(f"sqlite:///{tmp_path}/hc.sqlite")
-    metadata.create_all(database.engine)
-    yield database
-    database.close()
 
 
 def read_sample(registry: CollectorRegistry, name: str, **labels: str) -> float | None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import datetime, timedelta
-from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
 
@@ -18,11 +17,11 @@ from heat_convergence.common.clock import utc_now
 from heat_convergence.common.error_log import ErrorLog
 from heat_convergence.common.failures import Unavailable
 from heat_convergence.common.time_limit import remaining_s
-from heat_convergence.db.connection.database import Database, database_from_url
+from heat_convergence.db.connection.database import Database
 from heat_convergence.db.repositories.events import SqlEventRepository
 from heat_convergence.db.repositories.workers import SqlWorkerRepository
 from heat_convergence.db.store import SqlStore
-from heat_convergence.db.tables import content, event, metadata, service, stack
+from heat_convergence.db.tables import content, event, service, stack
 from heat_convergence.testing.sample_rows import event_row, goal_row, service_row, stack_row
 
 
@@ -40,14 +39,12 @@ class FakeDelegation:
 
 
 @pytest.fixture
-def database(tmp_path: Path) -> Iterator[Database]:
-    database = database_from_url(f"sqlite:///{tmp_path}/hc.sqlite")
-    metadata.create_all(database.engine)
+def database(database: Database) -> Database:
+    """A database with the events of a stack."""
     with database.write() as conn:
         rows = [event_row(f"e{n:02}", stack_id="s") for n in range(20)]
         SqlEventRepository(conn).insert(rows)
-    yield database
-    database.close()
+    return database
 
 
 def create_tasks(

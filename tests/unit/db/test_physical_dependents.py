@@ -7,16 +7,13 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from heat_convergence.db.connection.database import database_from_url
+from heat_convergence.db.connection.database import Database
 from heat_convergence.db.store import SqlStore
-from heat_convergence.db.tables import metadata
 from heat_convergence.testing.sample_rows import resource_row, stack_row
 
 
 @pytest.mark.parametrize("count", [1, 100])
-def test_physical_dependents_are_found_by_index(tmp_path: Any, count: int) -> None:
-    database = database_from_url(f"sqlite:///{tmp_path}/hc.sqlite")
-    metadata.create_all(database.engine)
+def test_physical_dependents_are_found_by_index(database: Database, count: int) -> None:
     rows = [resource_row(f"r{number:04}") for number in range(1000)]
     sent: list[tuple[str, Any]] = []
 
@@ -40,7 +37,6 @@ def test_physical_dependents_are_found_by_index(tmp_path: Any, count: int) -> No
     ((statement, parameters),) = sent
     with database.read() as connection:
         plan = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters).all()
-    database.close()
     steps = [row.detail for row in plan]
     assert not [step for step in steps if step.startswith("SCAN resource")], steps
     assert any("resource_hold" in step and "held_id=?" in step for step in steps), steps
