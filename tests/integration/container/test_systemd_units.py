@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import shutil
 import tempfile
 import urllib.request
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,7 +23,23 @@ from tests.integration.container.systemd_host import SystemdHost, find_missing
 
 CONFIG = "/etc/heat-convergence/heat-convergence.conf"
 API, ENGINE, OBSERVER = (f"heat-convergence-{role}" for role in ("api", "engine", "observer"))
+API_CFN = f"{API}-cfn"
 LOGS = "/var/log/heat-convergence"
+STACK = {
+    "stack_name": "expression",
+    "template": {
+        "heat_template_version": "2018-08-31",
+        "resources": {
+            "sum": {
+                "type": "OS::Heat::Value",
+                "properties": {
+                    "value": {"yaql": {"expression": "$.data.sum()", "data": [1, 2, 3]}}
+                },
+            }
+        },
+        "outputs": {"sum": {"value": {"get_attr": ["sum", "value"]}}},
+    },
+}
 AS_USER = "setpriv --reuid=heat-convergence --regid=heat-convergence --clear-groups"
 
 
@@ -41,7 +59,8 @@ def config(port: int) -> Iterator[str]:
             "[DEFAULT]\n", f"[DEFAULT]\nlog_dir = {LOGS}\nnum_engine_workers = 1\n"
         ) + (
             f"\n[heat_api]\nauth_strategy = noauth\nbind_host = 127.0.0.1\nbind_port = {port}\n"
-            "workers = 1\n[metrics]\napi_port = 0\nengine_port = 0\nobserver_port = 0\n"
+            f"workers = 1\n[heat_api_cfn]\nbind_host = 127.0.0.1\nbind_port = {free_port()}\n"
+            "[metrics]\napi_port = 0\napi_cfn_port = 0\nengine_port = 0\nobserver_port = 0\n"
         )
 
 
@@ -134,6 +153,31 @@ def test_api_answers(started: SystemdHost, port: int) -> None:
         return False
 
     wait_until(answers, "the API answers")
+
+
+def test_units_let_daemons_do_their_work(started: SystemdHost, port: int) -> None:
+    """Create a stack whose expression runs in the processes of the sandbox."""
+    url = f"http://127.0.0.1:{port}/v1/p/stacks"
+    headers = {"Content-Type": "application/json"}
+    request = urllib.request.Request(url, json.dumps(STACK).encode(), headers)
+    with urllib.request.urlopen(request, timeout=60) as answer:
+        path = json.load(answer)["stack"]["links"][0]["href"]
+
+    def read() -> Any:
+        with urllib.request.urlopen(path, timeout=60) as answer:
+            return json.load(answer)["stack"]
+
+    wait_until(lambda: not read()["stack_status"].endswith("IN_PROGRESS"), "the stack is created")
+    stack = read()
+    assert stack["stack_status"] == "CREATE_COMPLETE", stack["stack_status_reason"]
+    assert [each["output_value"] for each in stack["outputs"]] == [6]
+
+
+def test_unit_of_the_cloudformation_api_starts_it(started: SystemdHost) -> None:
+    run(started, f"systemctl start {API_CFN}")
+    assert show(started, API_CFN, "ActiveState") == "active"
+    run(started, f"systemctl stop {API_CFN}")
+    assert show(started, API_CFN, "Result") == "success"
 
 
 def test_reload_keeps_the_parent_process(started: SystemdHost) -> None:
