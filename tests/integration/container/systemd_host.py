@@ -21,10 +21,11 @@ SYSTEMD = Path("/usr/lib/systemd/systemd")
 PROGRAMS = ("unshare", "nsenter", "pivot_root", "setpriv", "mknod", "systemd-sysusers")
 _MARK = "root-of-systemd-in-tests"
 _COMMAND_TIMEOUT_S = 180
-_START = r"""
+_UNSHARE = ("unshare", "--mount", "--pid", "--fork", "--kill-child", "--ipc", "--uts", "--cgroup")
+_START = f"""
 set -eu
 echo $$ > "$GROUP/cgroup.procs"
-exec unshare --mount --pid --fork --kill-child --ipc --uts --cgroup sh -c "$INSIDE"
+exec {" ".join(_UNSHARE)} sh -c "$INSIDE"
 """
 _INSIDE = r"""
 set -eu
@@ -87,7 +88,7 @@ def find_missing() -> str:
         return f"{', '.join(names)} not installed"
     if _control_groups() is None:
         return "no control groups of version 2 that can be written to"
-    done = subprocess.run(["unshare", "--mount", "true"], capture_output=True, text=True)
+    done = subprocess.run([*_UNSHARE, "true"], capture_output=True, text=True)
     return done.stderr.strip()
 
 
