@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import quote
 
@@ -25,8 +25,10 @@ from heat_convergence.common import errors
 
 PARAMETERS_KEY = "heat_convergence.cfn_parameters"
 _SIGNATURES = ("Signature", "X-Amz-Signature")
-_IN_HEADER = re.compile(r"(Credential|Signature)=([^,\s]+)")
+_IN_HEADER = re.compile(r"(Credential|SignedHeaders|Signature)=([^,\s]+)")
 _V4 = "AWS4-HMAC-SHA256"
+_SCOPE = re.compile(r"[^/]+/\d{8}/[^/]+/[^/]+/aws4_request")
+_DATE = "X-Amz-Date"
 _UNQUOTED = "/~!$&'()*+,;=:@"
 
 
@@ -86,7 +88,8 @@ def signed_credentials(
     """Return the credentials that Keystone verifies; None for a request without a signature.
 
     Raises:
-        CfnError: A signature without an access key.
+        CfnError: A signature without an access key, of another version, or that does not cover
+            all parameters.
     """
     request, values = webob.Request(environ), parameters.values
     header = dict(_IN_HEADER.findall(request.headers.get("Authorization", "")))
@@ -98,9 +101,7 @@ def signed_credentials(
     access = values.get("AWSAccessKeyId") or scope.partition("/")[0]
     if not access:
         raise CfnError("MissingAuthenticationToken", "The request has no access key.", 403)
-    is_version_2 = values.get("SignatureVersion") == "2" and "SignatureMethod" in values
-    if not is_version_2 and _V4 not in (values.get("X-Amz-Algorithm"), _algorithm(request)):
-        raise CfnError("IncompleteSignature", "Signatures have version 2 or 4.")
+    _check_form(request, values, header)
     path = environ.get("SCRIPT_NAME", "") + environ.get("PATH_INFO", "")
     return {
         "access": access,
@@ -114,6 +115,22 @@ def signed_credentials(
     }
 
 
-def _algorithm(request: webob.Request) -> str:
-    algorithm: str = request.headers.get("Authorization", "").partition(" ")[0]
-    return algorithm
+def _check_form(
+    request: webob.Request, values: Mapping[str, str], header: Mapping[str, str]
+) -> None:
+    """Refuse a signature that Keystone cannot verify, or verifies for less than the request."""
+    version = values.get("SignatureVersion")
+    if version == "2" and "SignatureMethod" in values:
+        return
+    in_header = request.headers.get("Authorization", "").partition(" ")[0] == _V4
+    if version is not None or not (in_header or values.get("X-Amz-Algorithm") == _V4):
+        raise CfnError("IncompleteSignature", "Signatures have version 2 or 4.")
+    scope = header.get("Credential") if in_header else values.get("X-Amz-Credential")
+    signed = header.get("SignedHeaders") if in_header else values.get("X-Amz-SignedHeaders")
+    date = request.headers.get(_DATE) or values.get(_DATE)
+    if not _SCOPE.fullmatch(scope or "") or not signed or not date:
+        text = "A signature of version 4 needs a credential's scope, signed headers and a date."
+        raise CfnError("IncompleteSignature", text)
+    # Keystone verifies the body of a POST, and the query of every other request.
+    if request.method.upper() == "POST" and request.query_string:
+        raise access_denied()
