@@ -1,9 +1,10 @@
-"""Events beyond the limit are deleted, the oldest first, on every database."""
+"""Reads and deletions of events on every database."""
 
 from __future__ import annotations
 
 import sqlalchemy as sa
 
+from heat_convergence.db.reads import events as event_reads
 from heat_convergence.db.repositories.events import SqlEventRepository
 from heat_convergence.db.statements import events
 from heat_convergence.db.tables import event
@@ -23,3 +24,18 @@ def test_newest_events_are_kept(database):
         assert events.delete_oldest(conn, "nobody", 3, 4) == 0
         left = list(conn.scalars(sa.select(event.c.id).order_by(event.c.id)))
         assert left == ["e6", "e7", "e8", "f0"]
+
+
+def test_starts_are_read_in_batches_the_newest_first(database, monkeypatch):
+    monkeypatch.setattr(event_reads, "_STARTS_PER_BATCH", 2)
+    with database.write() as conn:
+        rows = [
+            event_row(f"e{n}", stack_id="a", properties={"n": n} if n % 2 else None)
+            for n in range(9)
+        ]
+        other = event_row("f0", stack_id="b", properties={"n": 9})
+        SqlEventRepository(conn).insert([*rows, other])
+        found = [
+            (start.event_id, start.properties) for start in event_reads.iterate_starts(conn, ["a"])
+        ]
+    assert found == [(f"e{n}", {"n": n}) for n in (7, 5, 3, 1)]

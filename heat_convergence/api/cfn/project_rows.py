@@ -6,7 +6,8 @@ project than that of the caller.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +22,7 @@ from heat_convergence.db.reads.stacks import StackFilter
 
 Json = Any
 MAX_EVENTS = 10_000  # of a project, the newest ones
+MAX_PROPERTY_CHARACTERS = 4_000_000  # in the events of a response
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,3 +64,34 @@ class ProjectRows:
             (known[each.stack_id], view.format_event(each, known[each.stack_id], base_url))
             for each in found
         ]
+
+    def read_event_properties(
+        self, requested: Sequence[tuple[str, str, str]]
+    ) -> Mapping[str, str]:
+        """Return the properties of events as JSON texts, by the ids of the events.
+
+        Those of the newest events, until the texts are ``MAX_PROPERTY_CHARACTERS`` long.
+
+        Args:
+            requested: stack id, name of the resource, and id of each event.
+        """
+        missing: dict[tuple[str, str], list[str]] = {}
+        for stack_id, name, event_id in requested:
+            missing.setdefault((stack_id, name), []).append(event_id)
+        found: dict[str, str] = {}
+        room = MAX_PROPERTY_CHARACTERS
+        with self.database.read() as conn:
+            for start in events.iterate_starts(conn, {stack_id for stack_id, _name in missing}):
+                ids = missing.pop((start.stack_id, start.resource_name), [])
+                later = [each for each in ids if each >= start.event_id]
+                text = json.dumps(view.format_properties(start.properties, start.sensitive))
+                room -= len(text) * len(later)
+                if room < 0:
+                    break
+                found.update(dict.fromkeys(later, text))
+                earlier = [each for each in ids if each < start.event_id]
+                if earlier:
+                    missing[start.stack_id, start.resource_name] = earlier
+                if not missing:
+                    break
+        return found

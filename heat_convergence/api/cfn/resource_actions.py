@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from heat_convergence.api.cfn.cfn_errors import CfnError, missing_parameter
+from heat_convergence.api.cfn.elements import arrange
 from heat_convergence.api.cfn.identifiers import StackIdentity
 from heat_convergence.api.cfn.parameters import RequestParameters
 from heat_convergence.api.cfn.responses import EmbeddedJson
@@ -38,7 +39,7 @@ def describe_stack_resource(api: StackApi, parameters: RequestParameters) -> Res
         "Metadata": EmbeddedJson(metadata or {}),
         **common,
     }
-    return {"StackResourceDetail": detail}
+    return {"StackResourceDetail": arrange("StackResourceDetail", detail)}
 
 
 def describe_stack_resources(api: StackApi, parameters: RequestParameters) -> Result:
@@ -54,7 +55,7 @@ def describe_stack_resources(api: StackApi, parameters: RequestParameters) -> Re
         for resource in _resources(api, identity)
         if requested in (None, resource["resource_name"])
     ]
-    return {"StackResources": found}
+    return {"StackResources": [arrange("StackResource", each) for each in found]}
 
 
 def _described_stack(api: StackApi, parameters: RequestParameters) -> StackIdentity:
@@ -78,7 +79,10 @@ def list_stack_resources(api: StackApi, parameters: RequestParameters) -> Result
     identity = api.find_stack(parameters.require("StackName"))
     return {
         "StackResourceSummaries": [
-            {"LastUpdatedTimestamp": _updated_at(resource), **_state(resource)}
+            arrange(
+                "StackResourceSummary",
+                {"LastUpdatedTimestamp": _updated_at(resource), **_state(resource)},
+            )
             for resource in _resources(api, identity)
         ]
     }
@@ -96,11 +100,29 @@ def describe_stack_events(api: StackApi, parameters: RequestParameters) -> Resul
         identity = api.find_stack(name)
         path = api.stack_path(identity, "/events")
         found = [(identity, event) for event in api.call("GET", path)["events"]]
+    properties = api.rows.read_event_properties(
+        [
+            (each.stack_id, event["resource_name"], event["id"])
+            for each, event in found
+            if event["physical_resource_id"] != each.stack_id  # an event of the stack itself
+        ]
+    )
     return {
         "StackEvents": [
-            {"EventId": event["id"], "Timestamp": event["event_time"], **_common(identity, event)}
-            for identity, event in found
+            arrange("StackEvent", _event(each, event, properties.get(event["id"])))
+            for each, event in found
         ]
+    }
+
+
+def _event(
+    identity: StackIdentity, event: Mapping[str, Json], properties: str | None
+) -> dict[str, Json]:
+    return {
+        "EventId": event["id"],
+        "Timestamp": event["event_time"],
+        "ResourceProperties": properties or "{}",
+        **_common(identity, event),
     }
 
 

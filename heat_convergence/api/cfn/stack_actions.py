@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from heat_convergence.api.cfn.cfn_errors import CfnError, missing_parameter
+from heat_convergence.api.cfn.elements import arrange
 from heat_convergence.api.cfn.identifiers import StackIdentity
 from heat_convergence.api.cfn.parameters import RequestParameters
 from heat_convergence.api.cfn.responses import EmbeddedJson
@@ -31,7 +32,7 @@ _SUMMARY = {
 def list_stacks(api: StackApi, _parameters: RequestParameters) -> Result:
     """Return a summary of every stack of the project."""
     stacks = api.call("GET", "/stacks")["stacks"]
-    return {"StackSummaries": [_summary(api, stack) for stack in stacks]}
+    return {"StackSummaries": [arrange("StackSummary", _summary(api, each)) for each in stacks]}
 
 
 def describe_stacks(api: StackApi, parameters: RequestParameters) -> Result:
@@ -42,7 +43,7 @@ def describe_stacks(api: StackApi, parameters: RequestParameters) -> Result:
     else:
         identities = [_identity(api, stack) for stack in api.call("GET", "/stacks")["stacks"]]
     stacks = [api.call("GET", api.stack_path(each))["stack"] for each in identities]
-    return {"Stacks": [_stack(api, stack) for stack in stacks]}
+    return {"Stacks": [arrange("Stack", _stack(api, stack)) for stack in stacks]}
 
 
 def create_stack(api: StackApi, parameters: RequestParameters) -> Result:
@@ -106,6 +107,9 @@ def validate_template(api: StackApi, parameters: RequestParameters) -> Result:
             }
             for name, parameter in (found.get("Parameters") or {}).items()
         ],
+        "ParameterGroups": found.get("ParameterGroups"),
+        # Names of types and files cannot be names of elements: text in XML.
+        "Environment": EmbeddedJson(found.get("Environment") or {}),
     }
 
 

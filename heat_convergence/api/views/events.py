@@ -5,6 +5,7 @@ Pure functions of rows and the base URL; source: docs/reference/rest-api.rst, Vi
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from heat_convergence.api.views.formats import format_status, format_time
@@ -48,9 +49,14 @@ def format_event(
 
 def format_event_detail(event: Event, stack: Stack, base_url: str) -> dict[str, Json]:
     """Return an event as it is shown alone, without secrets in the properties."""
-    properties = dict(event.properties or {})
     return {
         **format_event(event, stack, base_url),
         "resource_type": event.resource_type,
-        "resource_properties": mask_values(properties) if event.sensitive else properties,
+        "resource_properties": format_properties(event.properties or {}, event.sensitive),
     }
+
+
+def format_properties(properties: Mapping[str, Json], sensitive: bool) -> dict[str, Json]:
+    """Return an event's properties, masked if they may contain secrets."""
+    shown: dict[str, Json] = mask_values(dict(properties)) if sensitive else dict(properties)
+    return shown

@@ -5,13 +5,14 @@ Called by the API alone; one statement each, and one more for a marker.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 
+from heat_convergence.common.stored_values import readable_or_empty
 from heat_convergence.convergence.model.action import Status
 from heat_convergence.convergence.model.event import Event
 from heat_convergence.db.reads.stacks import rows_after
@@ -21,6 +22,7 @@ from heat_convergence.db.statements.stack_rows import NO_TIME
 from heat_convergence.db.tables import event as t
 
 _STACKS_PER_STATEMENT = 500
+_STARTS_PER_BATCH = 100
 _NARROW = tuple(c for c in t.c if c.name not in ("properties", "version", "timeline"))
 _SORTABLE = {"event_time": t.c.created_at, "resource_type": t.c.resource_type}
 _FILTERS: Mapping[str, sa.ColumnElement[Any]] = {
@@ -89,6 +91,37 @@ def get(conn: Connection, stack_id: str, event_id: str) -> Event | None:
     value_dedup.load_shared(conn, [wide])
     sensitive = row.sensitive if start is None else start.sensitive
     return replace(_from_row(row, wide["properties"]), sensitive=sensitive)
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceStart:
+    """The properties that an action of a resource started with."""
+
+    event_id: str
+    stack_id: str
+    resource_name: str
+    properties: Mapping[str, Any]
+    sensitive: bool
+
+
+def iterate_starts(conn: Connection, stack_ids: Collection[str]) -> Iterator[ResourceStart]:
+    """Yield the starts of actions in the stacks, the newest first, read in batches."""
+    columns = (t.c.id, t.c.stack_id, t.c.resource_name, t.c.properties, t.c.sensitive)
+    where = (t.c.stack_id.in_(stack_ids), t.c.properties.is_not(None))
+    query = sa.select(*columns).where(*where).order_by(t.c.id.desc()).limit(_STARTS_PER_BATCH)
+    last: str | None = None
+    while True:
+        rows = conn.execute(query if last is None else query.where(t.c.id < last)).all()
+        wide = [{"properties": row.properties} for row in rows]
+        value_dedup.load_shared(conn, wide)
+        for row, values in zip(rows, wide, strict=True):
+            properties = readable_or_empty(values["properties"])
+            yield ResourceStart(
+                row.id, row.stack_id, row.resource_name, properties, bool(row.sensitive)
+            )
+        if len(rows) < _STARTS_PER_BATCH:
+            return
+        last = rows[-1].id
 
 
 def _newest_start(conn: Connection, event: Row[Any]) -> Any:
