@@ -103,6 +103,21 @@ class ResourceTypeRegistry:
         """Return a registry of these types alone."""
         return cls(item() if isinstance(item, type) else item for item in types)
 
+    def with_names(self, names: Mapping[str, str]) -> ResourceTypeRegistry:
+        """Return a registry that shows types by further names, too.
+
+        Args:
+            names: name → type; what names no type here is left out.
+        """
+        further = {
+            name: self._types[target]
+            for name, target in names.items()
+            if target in self._types and name not in self._types
+        }
+        found = ResourceTypeRegistry(())
+        found._types = dict(sorted({**self._types, **further}.items()))
+        return found
+
     def __iter__(self) -> Iterator[ResourceType]:
         """Iterate over the types in order of their names."""
         return iter(self._types.values())
@@ -153,14 +168,14 @@ class ResourceTypeRegistry:
             raise StackValidationFailed(f"The Resource Type ({name}) could not be found.{hint}")
         return found
 
-    def list_types(
+    def list_names(
         self,
         *,
         support_status: str | None = None,
         name: str | None = None,
         version: str | None = None,
-    ) -> list[ResourceType]:
-        """Return the listed types in order of their names.
+    ) -> list[str]:
+        """Return the names of the listed types, in order.
 
         Args:
             support_status: Only types of this status; hidden types are listed by no other filter.
@@ -169,20 +184,21 @@ class ResourceTypeRegistry:
             version: Only types that are in their status since this version.
         """
         chosen = [
-            item
-            for item in self
+            own_name
+            for own_name, item in self._types.items()
             if _status_fits(item, support_status)
             and (version is None or item.schema.support_status.version == version)
         ]
-        return chosen if name is None else _named(chosen, name)
+        return chosen if name is None else _matching(chosen, name)
 
     def list_view(self, *, with_description: bool = False, **filters: str | None) -> list[Json]:
-        """Return the view ``resource_types``; the filters are those of ``list_types``."""
-        types = self.list_types(**filters)
+        """Return the view ``resource_types``; the filters are those of ``list_names``."""
+        names: list[Json] = [*self.list_names(**filters)]
         if not with_description:
-            return [item.name for item in types]
+            return names
         return [
-            {"resource_type": item.name, "description": item.schema.description} for item in types
+            {"resource_type": name, "description": self._types[name].schema.description}
+            for name in names
         ]
 
     def schema_view(self, name: str) -> dict[str, Json]:
@@ -192,8 +208,7 @@ class ResourceTypeRegistry:
             EntityNotFound: There is no such type.
             NotSupported: The type is hidden.
         """
-        shown = self._shown(name)
-        return render_schema(shown.name, shown.schema)
+        return render_schema(name, self._shown(name).schema)
 
     def generate_template(self, name: str, template_type: str = "cfn") -> dict[str, Json]:
         """Return a template with one resource of the type.
@@ -209,8 +224,7 @@ class ResourceTypeRegistry:
         """
         if template_type.lower() not in ("hot", "cfn"):
             raise HTTPBadRequest(f"Template type is not supported: {template_type}")
-        shown = self._shown(name)
-        return generate_template(shown.name, shown.schema, template_type.lower())
+        return generate_template(name, self._shown(name).schema, template_type.lower())
 
     def _shown(self, name: str) -> ResourceType:
         found = self.get(name)
@@ -240,13 +254,11 @@ def _status_fits(resource_type: ResourceType, requested: str | None) -> bool:
     return not status.hidden if requested is None else status.status == requested.upper()
 
 
-def _named(types: list[ResourceType], pattern: str) -> list[ResourceType]:
+def _matching(names: list[str], pattern: str) -> list[str]:
     try:
         compiled = bounded_regex.compile_pattern(pattern)
         with evaluation_budget(_LISTING_LIMITS):
-            return [
-                item for item in types if bounded_regex.run_with_timeout(compiled.match, item.name)
-            ]
+            return [name for name in names if bounded_regex.run_with_timeout(compiled.match, name)]
     except (bounded_regex.PatternError, bounded_regex.PatternTimeout, RequestLimitExceeded):
         return []
 

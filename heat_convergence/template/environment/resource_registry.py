@@ -9,12 +9,17 @@ Source: docs/reference/events-and-states.rst, "resource_registry forms".
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from heat_convergence.common.errors import HTTPBadRequest, StackValidationFailed
 from heat_convergence.template.environment import drift_policies
 from heat_convergence.template.environment.drift_policies import DRIFT, DriftPolicy
+from heat_convergence.template.environment.further_names import (
+    FURTHER_NAMES,
+    find_further_name,
+)
 from heat_convergence.template.environment.readiness import (
     READINESS,
     ReadinessLevel,
@@ -145,7 +150,8 @@ class ResourceRegistry:
         if self.base is not None:
             inherited = self.base._next(type_name, resource_name)
             return inherited and Implementation(inherited.target, from_user=False)
-        return None
+        further = find_further_name(type_name)
+        return None if further is None else Implementation(further, from_user=False)
 
     def _matches(
         self, type_name: str, resource_name: str | None
@@ -318,14 +324,14 @@ class ResourceRegistry:
         resources = _without_hooks(self._resources())
         return ResourceRegistry({**self.entries, _RESOURCES: resources}, base)
 
-    def type_names(self) -> frozenset[str]:
-        """Return the types that entries define, without wildcards."""
-        own = {
-            name
-            for name, target in self.entries.items()
-            if isinstance(target, str) and name != _BASE_URL and not name.endswith("*")
-        }
-        return frozenset(own) | (self.base.type_names() if self.base else frozenset())
+    def further_names(self) -> dict[str, str]:
+        """Return the names without wildcards that stand for types, with these types."""
+        found = self.base.further_names() if self.base else dict(FURTHER_NAMES)
+        for name, target in self.entries.items():
+            if isinstance(target, str) and name != _BASE_URL and not name.endswith("*"):
+                with suppress(StackValidationFailed):  # entries that lead round name no type
+                    found[name] = self.resolve(name)
+        return {name: target for name, target in found.items() if not is_template_name(target)}
 
     def template_names(self) -> frozenset[str]:
         """Return the templates that entries name at any depth."""

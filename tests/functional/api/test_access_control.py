@@ -186,3 +186,40 @@ def test_only_administrators_list_services(service: LocalService) -> None:
 def test_nobody_lists_all_projects_by_default(service: LocalService) -> None:
     response = send_request(service, ("p", ADMIN), "GET", "/v1/p/stacks?global_tenant=true")
     assert response.status_int == 403
+
+
+@pytest.mark.parametrize("name", ["OS::Nova::Flavor", "OS::Keystone::Project"])
+def test_types_of_administrators_are_hidden_from_others(service: LocalService, name: str) -> None:
+    """The rule of a type hides it from the list, and refuses its schema and its use."""
+
+    def listed(roles: list[str]) -> list[str]:
+        response = send_request(service, ("p", roles), "GET", "/v1/p/resource_types")
+        found: list[str] = response.json["resource_types"]
+        return found
+
+    assert name in listed(ADMIN)
+    assert name not in listed(MEMBER)
+    assert "OS::Nova::Server" in listed(MEMBER)
+    shown = f"/v1/p/resource_types/{name}"
+    assert send_request(service, ("p", ADMIN), "GET", shown).status_int == 200
+    body = {
+        "stack_name": "s",
+        "template": {**TEMPLATE, "resources": {"r": {"type": name}}},
+    }
+    for method, path, sent in (
+        ("GET", shown, None),
+        ("GET", f"{shown}/template", None),
+        ("POST", "/v1/p/stacks", body),
+    ):
+        refused = send_request(service, ("p", MEMBER), method, path, sent)
+        assert (refused.status_int, refused.json["error"]["type"]) == (403, "Forbidden")
+        assert name in refused.json["error"]["message"]
+
+
+@pytest.mark.parametrize("name", ["OS::Quantum::ProviderNet", "My::Flavor"])
+def test_further_names_lead_round_no_rule(service: LocalService, name: str) -> None:
+    environment = {"resource_registry": {"My::Flavor": "OS::Nova::Flavor"}}
+    template = {**TEMPLATE, "resources": {"r": {"type": name}}}
+    body = {"stack_name": "s", "template": template, "environment": environment}
+    refused = send_request(service, ("p", MEMBER), "POST", "/v1/p/stacks", body)
+    assert (refused.status_int, refused.json["error"]["type"]) == (403, "Forbidden"), refused.json

@@ -19,6 +19,7 @@ from heat_convergence.api.requests.params import QueryParams
 from heat_convergence.api.services import ApiServices
 from heat_convergence.api.trust_delegation import cloud_access_as_user
 from heat_convergence.common import errors
+from heat_convergence.template.environment.environment import Environment
 
 
 class ResourceTypesController(Controller):
@@ -26,7 +27,8 @@ class ResourceTypesController(Controller):
 
     def __init__(self, services: ApiServices, enforcer: PolicyEnforcer) -> None:
         super().__init__(services)
-        self._registry = services.registry
+        operator = services.global_environment or Environment()
+        self._registry = services.registry.with_names(operator.registry.further_names())
         self._enforcer = enforcer
 
     def index(self, request: ApiRequest) -> webob.Response:
@@ -44,7 +46,7 @@ class ResourceTypesController(Controller):
             shown = [
                 each
                 for name, each in named
-                if self._enforcer.allows_type(request, name) and self._is_available(name)
+                if self._is_allowed(request, name) and self._is_available(name)
             ]
         return json_response({"resource_types": shown})
 
@@ -59,6 +61,11 @@ class ResourceTypesController(Controller):
         self._refuse_forbidden(request, type_name)
         return json_response(self._registry.generate_template(type_name, template_type))
 
+    def _is_allowed(self, request: ApiRequest, name: str) -> bool:
+        """Return whether policy allows the type that a name stands for."""
+        found = self._registry.find(name)
+        return self._enforcer.allows_type(request, name if found is None else found.name)
+
     def _is_available(self, name: str) -> bool:
         """Return whether the caller's service catalog has the service of a type."""
         try:
@@ -68,5 +75,5 @@ class ResourceTypesController(Controller):
         return True
 
     def _refuse_forbidden(self, request: ApiRequest, type_name: str) -> None:
-        if not self._enforcer.allows_type(request, type_name):
+        if not self._is_allowed(request, type_name):
             raise errors.Forbidden(f"You are not authorized to use {type_name}.")

@@ -1,0 +1,35 @@
+"""The names of types that Heat's own environment maps to others.
+
+Called by ``resource_registry`` for a type that no entry names. Decides the names alone; an entry
+of a user or the operator takes precedence.
+
+Source: docs/reference/events-and-states.rst, "resource_registry forms".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+FURTHER_NAMES: Mapping[str, str] = MappingProxyType(
+    {
+        "OS::Ceilometer::Alarm": "OS::Aodh::Alarm",
+        "OS::Ceilometer::CombinationAlarm": "OS::Aodh::CombinationAlarm",
+        "OS::Ceilometer::GnocchiAggregationByMetricsAlarm": (
+            "OS::Aodh::GnocchiAggregationByMetricsAlarm"
+        ),
+        "OS::Ceilometer::GnocchiAggregationByResourcesAlarm": (
+            "OS::Aodh::GnocchiAggregationByResourcesAlarm"
+        ),
+        "OS::Ceilometer::GnocchiResourcesAlarm": "OS::Aodh::GnocchiResourcesAlarm",
+        "OS::Metering::Alarm": "OS::Aodh::Alarm",
+    }
+)
+_FORMER_PREFIX, _PREFIX = "OS::Quantum", "OS::Neutron"
+
+
+def find_further_name(type_name: str) -> str | None:
+    """Return the type that a former name stands for; None if it is no former name."""
+    if type_name.startswith(_FORMER_PREFIX):
+        return _PREFIX + type_name.removeprefix(_FORMER_PREFIX)
+    return FURTHER_NAMES.get(type_name)
