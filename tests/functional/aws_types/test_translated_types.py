@@ -134,6 +134,30 @@ def test_volume_is_created_attached_and_deleted(
     assert emulated_cloud.bodies("cinder.volume") == []
 
 
+def test_attachment_that_conflicts_is_tried_again(
+    heat: ProjectClient, emulated_cloud: ClockedEmulation
+) -> None:
+    """Heat takes the conflict for a success, and waits for its timeout."""
+    emulated_cloud.emulation.inject_failure("POST", "os-volume_attachments$", 409)
+    zone = {"AvailabilityZone": "nova"}
+    plain = {"ImageId": "cirros", "InstanceType": "m1.nano", "SubnetId": {"Ref": "subnet"}}
+    resources = with_subnet(
+        server=typed("EC2::Instance", **plain, **zone),
+        volume=typed("EC2::Volume", Size=1, **zone),
+        attachment=typed(
+            "EC2::VolumeAttachment",
+            InstanceId={"Ref": "server"},
+            VolumeId={"Ref": "volume"},
+            Device="/dev/vdc",
+        ),
+    )
+    created(heat, resources, zone={"Fn::GetAtt": ["server", "AvailabilityZone"]})
+    (volume,) = emulated_cloud.bodies("cinder.volume")
+    assert volume["status"] == "in-use"
+    # In Heat the attribute of an instance whose template names the zone fails.
+    assert heat.outputs("s")["zone"] == "nova"
+
+
 def test_tags_and_flavor_of_an_instance_change_in_place(
     heat: ProjectClient, emulated_cloud: ClockedEmulation
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -16,6 +17,7 @@ from keystoneclient.contrib.ec2.utils import Ec2Signer
 from keystonemiddleware.auth_token import AuthProtocol
 from oslo_config import cfg
 
+from heat_convergence.api.app import build_app
 from heat_convergence.api.cfn.app import build_cfn_app
 from heat_convergence.api.context import AuthStrategy, StackUserDomain
 from heat_convergence.clients.signed_urls import Signer
@@ -130,17 +132,15 @@ def keystone(monkeypatch: pytest.MonkeyPatch) -> SignatureKeystone:
 def service(tmp_path: Any, keystone: SignatureKeystone) -> Iterator[LocalService]:
     """The service whose ``app`` is the CloudFormation API."""
     service = LocalService(f"sqlite:///{tmp_path}/hc.sqlite", types=(AgentType(), DeclaredUser()))
-    options = tmp_path / "hc.conf"
-    options.write_text("[keystone_authtoken]\nwww_authenticate_uri = http://keystone.example\n")
-    conf = cfg.ConfigOpts()
-    conf([], default_config_files=[str(options)], default_config_dirs=[])
-    services = replace(
+    service.services = replace(
         service.services,
         stack_user_domain=StackUserDomain(DOMAIN),
         issue_token=keystone.issue_token,
         find_signer=keystone.signer_of,
     )
-    service.use_application(build_cfn_app(services, auth=AuthStrategy.KEYSTONE, conf=conf))
+    conf = _keystone_options(tmp_path)
+    app = build_cfn_app(service.services, auth=AuthStrategy.KEYSTONE, conf=conf)
+    service.use_application(app)
     yield service
     service.close()
 
@@ -150,13 +150,37 @@ class _QuietHandler(WSGIRequestHandler):
         pass
 
 
+def _keystone_options(folder: Any) -> cfg.ConfigOpts:
+    options = folder / "hc.conf"
+    options.write_text("[keystone_authtoken]\nwww_authenticate_uri = http://keystone.example\n")
+    conf = cfg.ConfigOpts()
+    conf([], default_config_files=[str(options)], default_config_dirs=[])
+    return conf
+
+
 @pytest.fixture
 def url(service: LocalService) -> Iterator[str]:
     """The URL of the API."""
-    server = make_server("127.0.0.1", 0, service.app, handler_class=_QuietHandler)
+    with _served(service.app) as address:
+        yield f"{address}/v1/"
+
+
+@pytest.fixture
+def orchestration_url(service: LocalService, tmp_path: Any) -> Iterator[str]:
+    """The URL of the Orchestration API for the project ``users`` of the stacks' users."""
+    conf = _keystone_options(tmp_path)
+    app = build_app(service.services, auth=AuthStrategy.KEYSTONE, conf=conf)
+    with _served(app) as address:
+        yield f"{address}/v1/users"
+
+
+@contextmanager
+def _served(app: Any) -> Iterator[str]:
+    """Serve an application over HTTP on this machine."""
+    server = make_server("127.0.0.1", 0, app, handler_class=_QuietHandler)
     thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
-    yield f"http://127.0.0.1:{server.server_port}/v1/"
+    yield f"http://127.0.0.1:{server.server_port}"
     server.shutdown()
     thread.join()
     server.server_close()

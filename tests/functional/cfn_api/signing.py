@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode
 
-from botocore.auth import SigV4Auth
+from botocore.auth import SigV4Auth, SigV4QueryAuth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 from webob import Request
@@ -38,6 +38,13 @@ def version_4(values: Mapping[str, str], access: str = "access") -> Request:
     signed = AWSRequest("POST", URL, headers=headers, data=body)
     SigV4Auth(Credentials(access, KEYS[access]), "cloudformation", "heat").add_auth(signed)
     return Request.blank(URL, headers=dict(signed.headers), method="POST", body=body.encode())
+
+
+def version_4_in_query(values: Mapping[str, str], access: str = "access") -> Request:
+    """Return a request whose query has the parameters and a signature of version 4."""
+    signed = AWSRequest("GET", URL, params=dict(values))
+    SigV4QueryAuth(Credentials(access, KEYS[access]), "cloudformation", "heat").add_auth(signed)
+    return Request.blank(signed.url)
 
 
 def answer(service: LocalService, request: Request) -> Any:

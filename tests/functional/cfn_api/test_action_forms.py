@@ -12,7 +12,7 @@ from webob import Request
 
 from heat_convergence.api.cfn import project_rows
 from heat_convergence.api.cfn.app import ACTIONS
-from tests.functional.cfn_api.signing import answer, version_2, version_4
+from tests.functional.cfn_api.signing import answer, version_2, version_4, version_4_in_query
 from tests.functional.harness import LocalService
 
 Json = Any
@@ -100,7 +100,10 @@ def test_the_table_has_every_action() -> None:
     assert set(RESULTS) == set(ACTIONS)
 
 
-@pytest.fixture(params=[version_2, version_4], ids=["version 2", "version 4"])
+@pytest.fixture(
+    params=[version_2, version_4, version_4_in_query],
+    ids=["version 2", "version 4", "version 4 in the query"],
+)
 def sign(request: pytest.FixtureRequest) -> Sign:
     """The function that signs a request."""
     found: Sign = request.param

@@ -12,7 +12,7 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 import requests
-from os_collect_config import cfn, collect, exc, request
+from os_collect_config import cfn, collect, exc, heat, request
 from oslo_config import cfg
 
 from heat_convergence.db.reads import stacks
@@ -61,10 +61,8 @@ def stack(service: LocalService, connect: Any) -> str:
 
 @pytest.fixture
 def agent(service: LocalService, keystone: SignatureKeystone, stack: str) -> None:
-    with service.database.read() as conn:
-        (found,) = stacks.list_page(conn, StackFilter("p"))
     keystone.keys["agent"] = "agent-secret"
-    keystone.tokens["agent"] = f"{DOMAIN}/users/{found.id}/heat_stack_user"
+    keystone.tokens["agent"] = f"{DOMAIN}/users/{id_of_stack(service)}/heat_stack_user"
 
 
 def section(url: str, **changes: Json) -> Json:
@@ -103,6 +101,75 @@ def test_cfn_collector_is_refused(url: str, configure: Configure, changes: Json)
     configure("cfn", section(url, **changes))
     with pytest.raises(exc.CfnMetadataNotAvailable):
         cfn.Collector().collect()
+
+
+class LoginOfAgent:
+    """Keystone's client for an agent, whose token says which user it is."""
+
+    def __init__(self, keystone: SignatureKeystone, endpoint: str) -> None:
+        self.keystone = keystone
+        self.service_catalog = SimpleNamespace(url_for=lambda **_values: endpoint)
+
+    def discover(self, auth_url: str) -> Any:
+        return SimpleNamespace(url_for=lambda _version: auth_url)
+
+    def Client(self, *, password: str, **_values: Json) -> Any:  # noqa: N802
+        if password != "agent-secret":  # pragma: allowlist secret
+            raise ValueError("Keystone rejects the password")
+        token = self.keystone.tokens["agent"]
+        return SimpleNamespace(service_catalog=self.service_catalog, auth_token=token)
+
+
+def heat_section(own_stack_id: str, **changes: Json) -> Json:
+    return {
+        "auth_url": "http://keystone.example/v3",
+        "user_id": "u",
+        "password": "agent-secret",  # pragma: allowlist secret
+        "project_id": "users",
+        "stack_id": f"s/{own_stack_id}",
+        "resource_name": "one",
+        **changes,
+    }
+
+
+@pytest.fixture
+def collector(keystone: SignatureKeystone, orchestration_url: str) -> heat.Collector:
+    login = LoginOfAgent(keystone, orchestration_url)
+    return heat.Collector(keystoneclient=login, discover_class=login.discover)
+
+
+def id_of_stack(service: LocalService) -> str:
+    with service.database.read() as conn:
+        (found,) = stacks.list_page(conn, StackFilter("p"))
+    return found.id
+
+
+@pytest.mark.usefixtures("agent")
+def test_heat_collector_reads_the_metadata(
+    service: LocalService, configure: Configure, collector: heat.Collector
+) -> None:
+    configure("heat", heat_section(id_of_stack(service)))
+    name, found = collector.collect()[0]
+    assert name == "heat"
+    assert found["os-collect-config"] == {"a": "<é>"}
+    assert found["deployments"] == [{"name": "d", "group": "x"}]
+
+
+@pytest.mark.usefixtures("agent")
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"password": "wrong"},  # pragma: allowlist secret
+        {"stack_id": "other/1"},
+        {"resource_name": "two"},
+    ],
+)
+def test_heat_collector_is_refused(
+    service: LocalService, configure: Configure, collector: heat.Collector, changes: Json
+) -> None:
+    configure("heat", heat_section(id_of_stack(service), **changes))
+    with pytest.raises(exc.HeatMetadataNotAvailable):
+        collector.collect()
 
 
 class ObjectSession:
@@ -149,9 +216,9 @@ def template(*names: str) -> Json:
 
 def test_request_collector_reads_published_metadata(tmp_path: Path, configure: Configure) -> None:
     testbed = ServerAgentTestbed(tmp_path)
-    heat = ProjectClient(testbed.service)
-    heat.create("s", template("a"))
-    configure("request", heat.outputs("s")["agent"])
+    client = ProjectClient(testbed.service)
+    client.create("s", template("a"))
+    configure("request", client.outputs("s")["agent"])
     implementation = SimpleNamespace(
         Session=lambda: ObjectSession(testbed), exceptions=requests.exceptions
     )
@@ -160,7 +227,7 @@ def test_request_collector_reads_published_metadata(tmp_path: Path, configure: C
     assert [each["name"] for each in merged["request"]["deployments"]] == ["a"]
     with pytest.raises(exc.RequestMetadataNotAvailable):
         collector.collect()  # nothing has changed
-    heat.update("s", template("a", "b"))
+    client.update("s", template("a", "b"))
     merged = dict(collector.collect())
     assert [each["name"] for each in merged["request"]["deployments"]] == ["a", "b"]
     testbed.service.close()

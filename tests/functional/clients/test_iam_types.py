@@ -82,6 +82,18 @@ def test_key_belongs_to_the_user_and_is_found_again(cloud: StackCloud, fake: Fak
     KEY.delete(replace(context, action=Action.DELETE))
 
 
+def test_user_may_have_several_keys(cloud: StackCloud, fake: FakeKeystone) -> None:
+    """In Heat the second key of a user fails."""
+    user_id = create_user(cloud).physical_id
+    context = make_context(KEY, {"UserName": "web-r-0123456789ab"}, cloud=cloud)
+    first, second = (
+        str(KEY.create(replace(context, resource_id=name)).physical_id)
+        for name in ("key-1", "key-2")
+    )
+    assert first != second
+    assert {fake.ec2[each]["user_id"] for each in (first, second)} == {user_id}
+
+
 def test_key_of_another_tree_is_neither_created_read_nor_deleted(
     cloud: StackCloud, service: ServiceAuth, fake: FakeKeystone
 ) -> None:

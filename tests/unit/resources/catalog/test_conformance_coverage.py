@@ -11,7 +11,10 @@ TYPES = DECLARATIVE_TYPES
 # Properties that no service changes although Heat's schema says so, by type and property.
 NOT_UPDATABLE = {
     ("OS::Octavia::AvailabilityZone", "name"): "Octavia identifies it by its name",
-    ("OS::Nova::Server", "deployment_swift_data"): "it belongs to a transport that is rejected",
+    (
+        "OS::Nova::Server",
+        "deployment_swift_data",
+    ): "it applies when the transport changes, as in Heat",
 }
 
 
