@@ -30,6 +30,7 @@ from heat_convergence.convergence.planning.desired_state import (
     has_update_hook,
 )
 from heat_convergence.graph.graph import Graph
+from heat_convergence.template.environment.further_names import is_same_type
 from heat_convergence.template.environment.readiness import demands_health
 from heat_convergence.template.environment.resource_registry import is_template_name
 from heat_convergence.template.evaluation.resource_definition import ADOPTED_PROPERTIES
@@ -187,10 +188,10 @@ def _with_rejection(
 
 
 def _is_usable(row: Resource, desired: DesiredResource, inputs: _Inputs) -> bool:
-    same_implementation = row.desired.implementation == desired.implementation
+    same_type = is_same_type(row.desired.implementation, desired.implementation)
     if row.state.action is Action.DELETE:
         return False
-    if not same_implementation and not _both_templates(row, desired):
+    if not same_type and not _both_templates(row, desired):
         return False
     if desired.has_nested_stack:
         return not _is_marked_unhealthy(row)  # the nested stack decides about its members

@@ -177,3 +177,22 @@ def test_deletion_policy_snapshot_saves_before_replacement(
     assert update_stack(service, path, template(volume=changed)) == "UPDATE_COMPLETE"
     assert len(emulated_cloud.bodies("cinder.volume")) == 1
     assert len(emulated_cloud.bodies("cinder.backup")) == 1
+
+
+def test_new_name_of_a_hidden_type_replaces_nothing(
+    service: LocalService, emulated_cloud: ClockedEmulation
+) -> None:
+    properties = {"image": "cirros", "coe": "kubernetes", "external_network": "public"}
+
+    def body(name: str, **more: Json) -> Json:
+        model = {"type": f"OS::Magnum::{name}", "properties": {**properties, **more}}
+        return {"heat_template_version": "2016-10-14", "resources": {"model": model}}
+
+    path = create_stack(service, body("BayModel"))
+    before = physical_id(service, path, "model")
+    assert update_stack(service, path, body("ClusterTemplate")) == "UPDATE_COMPLETE"
+    assert physical_id(service, path, "model") == before
+    assert update_stack(service, path, body("ClusterTemplate", public=True)) == "UPDATE_COMPLETE"
+    assert physical_id(service, path, "model") == before
+    assert service.send("DELETE", path).status_int == 204
+    assert emulated_cloud.bodies("magnum.cluster_template") == []

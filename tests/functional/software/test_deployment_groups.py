@@ -153,3 +153,29 @@ def statuses(heat: ProjectClient) -> list[tuple[str, str]]:
     ]
     assert [each["software_deployment"] for each in shown] == found["software_deployments"]
     return [(each["status"], each["status_reason"]) for each in found["software_deployments"]]
+
+
+@pytest.mark.parametrize("kind", ["Software", "Structured"])
+def test_new_name_of_a_group_replaces_nothing(heat: ProjectClient, kind: str) -> None:
+    def body(name: str, text: str) -> Json:
+        found = group({"a": "one", "b": "two"}, text)
+        found["resources"]["d"]["type"] = f"OS::Heat::{kind}{name}"
+        if kind == "Structured":
+            properties = {"config": {"text": text}}
+            found["resources"]["c"] = {
+                "type": "OS::Heat::StructuredConfig",
+                "properties": properties,
+            }
+        del found["outputs"]
+        return found
+
+    heat.create("s", body("Deployments", "echo"))
+    nested = heat.nested_stack("s", "d")["id"]
+    before = statuses(heat)
+    for text in ("echo", "echo 2"):
+        heat.update("s", body("DeploymentGroup", text))
+        assert heat.status("s") == "UPDATE_COMPLETE", heat.stack("s")["stack_status_reason"]
+        assert heat.nested_stack("s", "d")["id"] == nested
+    assert len(statuses(heat)) == len(before)
+    heat.delete("s")
+    assert (heat.stack("s"), statuses(heat)) == (None, [])
