@@ -270,6 +270,8 @@ def _update(
     if row.physical.applied_hash != row.desired.definition_hash:
         metadata = partial(_finished, "metadata", row, claim)
         names |= resource_type.outdated_by_metadata(row.physical.data, metadata)
+    if claim.stack.action is Action.UPDATE:
+        names |= resource_type.repeated_properties(after)
     change = PropertyChange(
         changed_names=names,
         updatable_in_place=resource_type.schema.update_allowed,

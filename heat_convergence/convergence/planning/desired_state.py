@@ -57,6 +57,7 @@ class DesiredResource:
     contents: Mapping[str, str] = field(default_factory=dict)
     hooks_and_restrictions: tuple[str, ...] = ()
     replace_on_update: bool = False  # an update replaces it, changed or not
+    runs_on_update: bool = False  # an update has a job for it, changed or not
     requirement_levels: Mapping[str, ReadinessLevel] = field(default_factory=dict)
 
     @classmethod

@@ -258,8 +258,9 @@ def _always_runs(desired: DesiredResource, plan_context: PlanContext) -> bool:
     updating = plan_context.action is Action.UPDATE
     # A repair of some resources does not stop at the others.
     concerned = plan_context.observed_names is None or desired.name in plan_context.observed_names
-    stops = updating and concerned and has_update_hook(desired.hooks_and_restrictions)
-    return stops or plan_context.observes(desired)
+    stops = has_update_hook(desired.hooks_and_restrictions)
+    runs = updating and concerned and (stops or desired.runs_on_update)
+    return runs or plan_context.observes(desired)
 
 
 def new_row(

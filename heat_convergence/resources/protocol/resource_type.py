@@ -125,6 +125,16 @@ class ResourceType(ABC):
         """Return whether an in-place change is impossible though all are update_allowed."""
         return False
 
+    def repeated_properties(self, properties: Mapping[str, Json]) -> frozenset[str]:
+        """Return properties that every update of the stack sets again, although equal.
+
+        A failed resource that has some is updated, not replaced.
+
+        Args:
+            properties: The properties; when the update is planned, some have no value yet.
+        """
+        return frozenset()
+
     def outdated_by_metadata(
         self, data: Mapping[str, Json], read_metadata: Callable[[], Mapping[str, Json]]
     ) -> frozenset[str]:

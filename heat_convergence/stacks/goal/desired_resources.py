@@ -115,17 +115,20 @@ def _desired_resource(
     if nested_stack is not None:  # its resources have windows of their own
         words = frozenset(word for word in words if not is_window_word(word))
     hooks = tuple(sorted(words))
+    repeats = resource_type is not None and bool(
+        resource_type.repeated_properties(definition.properties)
+    )
+    repairs = resource_type is not None and resource_type.update_repairs_failure
     desired = DesiredResource.from_definition(
         definition,
         implementation,
         nested_stack,
         hooks,
-        update_repairs_failure=resource_type is not None and resource_type.update_repairs_failure,
+        update_repairs_failure=repeats or repairs,
         source_digest=source.digest(definition.name) if _sends_source(resource_type) else "",
     )
-    if resource_type is not None and resource_type.replace_on_update:
-        return replace(desired, replace_on_update=True)
-    return desired
+    replaces = resource_type is not None and resource_type.replace_on_update
+    return replace(desired, replace_on_update=replaces, runs_on_update=repeats)
 
 
 def _sends_source(resource_type: ResourceType | None) -> bool:

@@ -1,4 +1,4 @@
-"""``OS::Mistral::Workflow``: executions by signals, over the API."""
+"""Executions of workflows over the API: by signals, and by updates of external resources."""
 
 from __future__ import annotations
 
@@ -52,3 +52,104 @@ def test_signals_execute_the_workflow_and_its_deletion_removes_the_executions(
     service.send("DELETE", path)
     assert emulated_cloud.bodies("mistral.execution") == []
     assert [each["name"] for each in emulated_cloud.bodies("mistral.workflow")] == ["hc-existing"]
+
+
+def external_resource(always_update: Json, **workflows: str) -> Json:
+    """Return a template whose object is made by executions of workflows."""
+    actions = {name: {"workflow": workflow} for name, workflow in workflows.items()}
+    properties = {
+        "actions": actions,
+        "input": {"text": "hello"},
+        "always_update": always_update,
+    }
+    resources = {
+        "it": {"type": "OS::Mistral::ExternalResource", "properties": properties},
+        "other": {"type": "OS::Heat::Value", "properties": {"value": {"get_resource": "it"}}},
+    }
+    parameters = {"always": {"type": "boolean", "default": False}}
+    return {**TEMPLATE, "parameters": parameters, "resources": resources}
+
+
+class Executions:
+    """A stack with an external resource, and the workflows that have been executed for it."""
+
+    def __init__(self, cloud: ClockedEmulation, folder: Path) -> None:
+        self.cloud = cloud
+        self.service = emulation_service(cloud, folder)
+        self.path = ""
+
+    def create(self, template: Json, **more: Json) -> None:
+        body = {"stack_name": "s", "template": template, **more}
+        stack = self.service.send("POST", "/stacks", body)
+        assert stack.status_int == 201, stack.text
+        self.path = f"/stacks/s/{stack.json['stack']['id']}"
+
+    def update(self, template: Json, method: str = "PUT", **more: Json) -> str:
+        """Update the stack; return its status."""
+        answer = self.service.send(method, self.path, {"template": template, **more})
+        assert answer.status_int == 202, answer.text
+        return str(self.service.send("GET", self.path).json["stack"]["stack_status"])
+
+    def names(self) -> list[str]:
+        """Return the workflows of the executions, the oldest first."""
+        return [each["workflow_name"] for each in self.cloud.bodies("mistral.execution")]
+
+    def physical_id(self) -> str:
+        shown = self.service.send("GET", f"{self.path}/resources/it").json["resource"]
+        return str(shown["physical_resource_id"])
+
+
+@pytest.fixture
+def executions(emulated_cloud: ClockedEmulation, tmp_path: Path) -> Executions:
+    return Executions(emulated_cloud, tmp_path)
+
+
+@pytest.fixture
+def flows(executions: Executions) -> dict[str, str]:
+    """Workflows of the actions CREATE, UPDATE and DELETE."""
+    for name in ("create", "update", "delete"):
+        executions.cloud.emulation.add("mistral.workflow", name=name, tags=[])
+    return {name.upper(): name for name in ("create", "update", "delete")}
+
+
+@pytest.mark.parametrize("always_update", [True, "true", {"get_param": "always"}])
+def test_every_update_executes_the_workflow(
+    executions: Executions, flows: dict[str, str], always_update: Json
+) -> None:
+    template = external_resource(always_update, **flows)
+    always = {"parameters": {"always": "true"}}
+    executions.create(template, **always)
+    before = executions.physical_id()
+    assert executions.update(template, **always) == "UPDATE_COMPLETE"
+    assert executions.names() == ["create", "update"]
+    assert executions.update(template, "PATCH", **always) == "UPDATE_COMPLETE"
+    assert executions.names() == ["create", "update", "update"]
+    assert executions.physical_id() == before
+    # Only updates do so.
+    for action in ("check", "suspend", "resume"):
+        answer = executions.service.send("POST", f"{executions.path}/actions", {action: None})
+        assert answer.status_int in (200, 201)
+    assert len(executions.names()) == 3
+    executions.service.send("DELETE", executions.path)
+    assert executions.names() == ["create", "update", "update", "delete"]
+
+
+@pytest.mark.parametrize("always_update", [False, "false", {"get_param": "always"}])
+def test_update_without_change_executes_nothing(
+    executions: Executions, flows: dict[str, str], always_update: Json
+) -> None:
+    template = external_resource(always_update, **flows)
+    executions.create(template)
+    assert executions.update(template) == "UPDATE_COMPLETE"
+    assert executions.names() == ["create"]
+
+
+def test_failed_resource_is_updated_again(executions: Executions, flows: dict[str, str]) -> None:
+    template = external_resource(True, **flows)
+    executions.create(template)
+    before = executions.physical_id()
+    executions.cloud.emulation.inject_failure("POST", "/executions$", 400)
+    assert executions.update(template) == "UPDATE_FAILED"
+    assert executions.update(template) == "UPDATE_COMPLETE"
+    assert executions.physical_id() == before
+    assert executions.names() == ["create", "update"]

@@ -67,6 +67,10 @@ class ExternalResource(DeclarativeType):
         names = after.get("replace_on_change_inputs") or ()
         return any(old.get(name) != new.get(name) for name in names)
 
+    def repeated_properties(self, properties: Mapping[str, Json]) -> frozenset[str]:
+        """Return the input for a resource that every update executes the workflow of."""
+        return frozenset({"input"} if properties.get("always_update") else ())
+
     def find(self, context: ResourceContext) -> str | None:
         """Return the id of the execution that a lost create started."""
         execution_id = _execution_id(context, Action.CREATE)
