@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from heat_convergence.resources.aws.resource_types import load_aws_types
+from heat_convergence.resources.aws.translated_type import TranslatedType
 from heat_convergence.resources.catalog.resource_types import load_resource_types
 from heat_convergence.resources.driver.declarative import DeclarativeType
 from heat_convergence.testing.openstack.error_state import ErrorState
@@ -105,6 +107,55 @@ def test_third_try_becomes_ready(
         emulated_cloud.emulation.inject_error_state(_error_state(resource_type, 1, after_s))
     case = _case_of(resource_type.name)
     path = create_stack(service, _template_of(case))
+    tries = ["CREATE_IN_PROGRESS", "CREATE_FAILED", "DELETE_IN_PROGRESS", "DELETE_COMPLETE"]
+    assert _actions(service, path, SUBJECT) == [*tries, *tries, *tries[:1], "CREATE_COMPLETE"]
+    assert service.send("DELETE", path).status_int == 204
+    assert stack_state(service, path) == "DELETE_COMPLETE"
+
+
+def _translated_types() -> list[TranslatedType]:
+    """Return the types that stand for a type with a status."""
+    with_status = {each.name for each in _types_with_status()}
+    return [
+        each
+        for each in load_aws_types()
+        if isinstance(each, TranslatedType) and each.target in with_status
+    ]
+
+
+NET = {"net": {"type": "OS::Neutron::Net"}}
+SUBNET = {
+    "type": "OS::Neutron::Subnet",
+    "properties": {"network": {"get_resource": "net"}, "cidr": "10.90.0.0/24"},
+}
+IN_SUBNET = {"SubnetId": {"get_resource": "subnet"}}
+TRANSLATED: dict[str, tuple[Json, Json]] = {  # properties, and the resources that they name
+    "AWS::EC2::Instance": (
+        {"ImageId": "cirros", "InstanceType": "m1.nano", **IN_SUBNET},
+        {**NET, "subnet": SUBNET},
+    ),
+    "AWS::EC2::NetworkInterface": (IN_SUBNET, {**NET, "subnet": SUBNET}),
+    "AWS::EC2::RouteTable": ({"VpcId": {"get_resource": "net"}}, NET),
+    "AWS::EC2::Volume": ({"Size": 1, "AvailabilityZone": "nova"}, {}),
+    "AWS::EC2::VPC": ({"CidrBlock": "10.0.0.0/8"}, {}),
+}
+
+
+@pytest.mark.parametrize("resource_type", _translated_types(), ids=lambda each: each.name)
+def test_third_try_of_a_translated_type_becomes_ready(
+    service: LocalService, emulated_cloud: ClockedEmulation, resource_type: TranslatedType
+) -> None:
+    for after_s in (0.0, 1.0):
+        error = _error_state(resource_type.delegate, 1, after_s)
+        emulated_cloud.emulation.inject_error_state(error)
+    properties, resources = TRANSLATED[resource_type.name]
+    subject = {
+        "type": resource_type.name,
+        "properties": properties,
+        "depends_on": [*resources],
+    }
+    body = {"heat_template_version": "2016-10-14", "resources": {**resources, SUBJECT: subject}}
+    path = create_stack(service, body)
     tries = ["CREATE_IN_PROGRESS", "CREATE_FAILED", "DELETE_IN_PROGRESS", "DELETE_COMPLETE"]
     assert _actions(service, path, SUBJECT) == [*tries, *tries, *tries[:1], "CREATE_COMPLETE"]
     assert service.send("DELETE", path).status_int == 204
