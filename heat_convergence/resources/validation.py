@@ -229,7 +229,7 @@ def _violation(check: Callable[[], None]) -> str | None:
     """Return the text of the mistake that a check raises."""
     try:
         check()
-    except StackValidationFailed as error:
+    except (StackValidationFailed, ResourceTypeUnavailable) as error:
         return error.message
     return None
 
@@ -251,6 +251,7 @@ class _Resource:
 
     def check(self) -> None:
         """Add the mistakes of the definition."""
+        self._check_extension()
         if self.definition.external_id is None:
             self._check_properties()
         else:
@@ -261,6 +262,17 @@ class _Resource:
                 f'"{SNAPSHOT}" deletion policy not supported by {self.type.name}',
                 self._path(self.checks.dialect.deletion_policy),
             )
+
+    def _check_extension(self) -> None:
+        if self.checks.allow_absent_services:
+            return
+        violation = self.checks.lookups.ask(
+            ("extension", self.type.name), lambda: _violation(self.type.check_extension)
+        )
+        if isinstance(violation, str):
+            error = ResourceTypeUnavailable(violation)
+            path = self._path(self.checks.dialect.type)
+            self.problems.add(ValidationPhase.DEFINITIONS, error, path)
 
     def _check_external(self, physical_id: str) -> None:
         if not self.checks.judges_values:

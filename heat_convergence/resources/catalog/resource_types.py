@@ -17,6 +17,7 @@ from heat_convergence.resources.driver.declarative import DeclarativeType
 from heat_convergence.resources.driver.declarative_steps import DriverContext
 from heat_convergence.resources.driver.id_lookup import BodyCache, IdCache
 from heat_convergence.resources.driver.schema_loader import load_descriptions
+from heat_convergence.resources.driver.service_extensions import ServiceExtensions
 from heat_convergence.resources.openstack.hidden_types import load_hidden_types
 from heat_convergence.resources.protocol.resource_type import ResourceType
 
@@ -31,6 +32,7 @@ def create_driver_context() -> DriverContext:
         RequestLimiter(MAX_OPEN_REQUESTS),
         IdCache(),
         BodyCache(),
+        ServiceExtensions(),
     )
 
 

@@ -312,6 +312,20 @@ class DeclarativeType(DriftDetection):
         """
         request_cloud.check_service(self.spec.rest_resource.service, self.spec.service, self.name)
 
+    def check_extension(self) -> None:
+        """Ask the service for the extension that the schema names.
+
+        Raises:
+            ResourceTypeUnavailable: It lacks it.
+        """
+        cloud, service = request_cloud.current_cloud(), self.spec.rest_resource.service
+        if cloud is None or self.extension is None:
+            return
+        if self.context.extensions.lacks(cloud, service, self.extension):
+            label = self.spec.service
+            reason = f"Required extension {self.extension} in {label} service is not available."
+            raise request_cloud.unavailable_type(label, self.name, reason)
+
 
 def _with_common_interval(
     contexts: Sequence[ResourceContext], results: Mapping[str, VerbResult]

@@ -29,6 +29,7 @@ from heat_convergence.resources.driver.arguments import ArgumentBuilder
 from heat_convergence.resources.driver.id_lookup import BodyCache, IdCache, IdLookup
 from heat_convergence.resources.driver.resource_client import RestResourceClient
 from heat_convergence.resources.driver.rest_resources import RestResource
+from heat_convergence.resources.driver.service_extensions import ServiceExtensions
 from heat_convergence.resources.driver.type_spec import TypeSpec
 from heat_convergence.resources.protocol.resource_type import ResourceType
 from heat_convergence.resources.protocol.verb_values import ResourceContext, VerbResult
@@ -48,6 +49,7 @@ class DriverContext:
     connection_slots: RequestLimiter
     id_cache: IdCache
     body_cache: BodyCache
+    extensions: ServiceExtensions
 
 
 class DeclarativeSteps(ResourceType):
@@ -65,6 +67,7 @@ class DeclarativeSteps(ResourceType):
         )
         self.physical_name_limit = head.get("name_limit", 255)  # type: ignore[misc]
         handlers = frozenset(head.get("handlers", ()))
+        self.extension: str | None = head.get("extension")  # of the service, that it needs
         self.update_repairs_failure = head.get("mended", False)  # type: ignore[misc]
         self.allows_snapshot_on_delete = "snapshot_delete" in handlers  # type: ignore[misc]
         self.implicit_dependencies = spec.implicit_dependencies  # type: ignore[misc]

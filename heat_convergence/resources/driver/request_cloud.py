@@ -52,7 +52,12 @@ def check_service(service: str, label: str, type_name: str) -> None:
     except AnyError:
         return  # the service does not respond: decided when the resource is created
     if not available:
-        raise ResourceTypeUnavailable(
-            f"HEAT-E99001 Service {label} is not available for resource type {type_name},"
-            " reason: Service endpoint not in service catalog."
-        )
+        raise unavailable_type(label, type_name, "Service endpoint not in service catalog.")
+
+
+def unavailable_type(label: str, type_name: str, reason: str) -> ResourceTypeUnavailable:
+    """Return the error of a type whose service the user cannot use, in Heat's words."""
+    return ResourceTypeUnavailable(
+        f"HEAT-E99001 Service {label} is not available for resource type {type_name},"
+        f" reason: {reason}"
+    )

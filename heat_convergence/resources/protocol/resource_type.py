@@ -281,6 +281,13 @@ class ResourceType(ABC):
             ResourceTypeUnavailable: There is no endpoint of the service.
         """
 
+    def check_extension(self) -> None:
+        """Ask the type's service, as the requesting user, whether it has what the type needs.
+
+        Raises:
+            ResourceTypeUnavailable: It lacks an extension.
+        """
+
     def shown_metadata(
         self, context: ResourceContext, metadata: Mapping[str, Json]
     ) -> Mapping[str, Json]:

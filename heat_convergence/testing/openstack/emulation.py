@@ -100,6 +100,7 @@ class Emulation:
     def __init__(self) -> None:
         self.now_s = 0.0
         self.availability_zones = ["nova"]
+        self.missing_extensions: set[str] = set()
         self.request_counts: Counter[str] = Counter()
         self.injected_failures: list[InjectedFailure] = []
         self.latency_s: dict[str, float] = {}

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from heat_convergence.testing.openstack import extensions_api
 from heat_convergence.testing.openstack.automation import aodh_api, mistral_api, zaqar_api
 from heat_convergence.testing.openstack.compute import (
     blazar_api,
@@ -33,6 +34,7 @@ Json = Any
 
 
 SERVICES = (
+    extensions_api,
     neutron_api,
     neutron_extension_api,
     nova_api,

@@ -83,7 +83,7 @@ def test_key_belongs_to_the_user_and_is_found_again(cloud: StackCloud, fake: Fak
 
 
 def test_user_may_have_several_keys(cloud: StackCloud, fake: FakeKeystone) -> None:
-    """In Heat the second key of a user fails."""
+    """Heat refuses the second key of a user."""
     user_id = create_user(cloud).physical_id
     context = make_context(KEY, {"UserName": "web-r-0123456789ab"}, cloud=cloud)
     first, second = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,33 +11,17 @@ import pytest
 
 from heat_convergence.api.app import build_app
 from heat_convergence.clients.circuit_breaker import CircuitBreakers
+from heat_convergence.clients.rest_client import RequestLimiter, SdkCloudClient
+from heat_convergence.common.clock import utc_now
+from heat_convergence.resources.driver.service_extensions import RETRY_AFTER, ServiceExtensions
 from heat_convergence.template.environment.environment import Environment
+from heat_convergence.testing.openstack.emulation import Emulation
 from heat_convergence.testing.openstack.http_adapter import connect, create_emulation
 from tests.functional.harness import LocalService
 from tests.functional.openstack_types.emulated_service import ClockedEmulation, create_stack
 
 Json = Any
 ALARM = "OS::Ceilometer::GnocchiResourcesAlarm"
-
-
-def test_types_of_missing_services_are_left_out(tmp_path: Any) -> None:
-    missing = frozenset({"key_manager", "workflow"})
-    emulation = create_emulation()
-    access = SimpleNamespace(
-        connection=connect(emulation, missing_services=missing),
-        call_region="RegionOne",
-        breakers=CircuitBreakers(),
-    )
-    service = LocalService(f"sqlite:///{tmp_path}/hc.sqlite")
-    every_type = set(service.send("GET", "/resource_types").json["resource_types"])
-    delegation: Any = SimpleNamespace(request_cloud=lambda _requester: access)
-    service.services = replace(service.services, delegation=delegation)
-    service.use_application(build_app(service.services))
-    available = set(service.send("GET", "/resource_types").json["resource_types"])
-    prefixes = ("OS::Barbican::", "OS::Mistral::")
-    assert every_type - available == {name for name in every_type if name.startswith(prefixes)}
-    assert "OS::Barbican::Secret" in every_type
-    assert emulation.request_counts.total() == 0
 
 
 def template(**resources: Json) -> Json:
@@ -52,6 +37,90 @@ def with_environment(service: LocalService, registry: Json) -> None:
 def listed(service: LocalService, query: str = "") -> list[str]:
     found: list[str] = service.send("GET", f"/resource_types{query}").json["resource_types"]
     return found
+
+
+def service_of_user(folder: Any, emulation: Emulation, *missing: str) -> LocalService:
+    """Return the service as a user calls it whose service catalog lacks services."""
+    access = SimpleNamespace(
+        connection=connect(emulation, missing_services=frozenset(missing)),
+        call_region="RegionOne",
+        breakers=CircuitBreakers(),
+    )
+    delegation: Any = SimpleNamespace(request_cloud=lambda _requester: access)
+    service = LocalService(f"sqlite:///{folder}/hc.sqlite")
+    service.services = replace(service.services, delegation=delegation)
+    service.use_application(build_app(service.services))
+    return service
+
+
+def test_types_of_missing_services_are_left_out(tmp_path: Any) -> None:
+    emulation = create_emulation()
+    every_type = set(listed(LocalService(f"sqlite:///{tmp_path}/all.sqlite")))
+    available = set(listed(service_of_user(tmp_path, emulation, "key_manager", "workflow")))
+    prefixes = ("OS::Barbican::", "OS::Mistral::")
+    assert every_type - available == {name for name in every_type if name.startswith(prefixes)}
+    assert "OS::Barbican::Secret" in every_type
+    assert dict(emulation.request_counts) == {
+        "GET network /extensions": 1,
+        "GET block_storage /extensions": 1,
+    }
+
+
+TAP = {
+    "type": "OS::Neutron::TaaS::TapService",
+    "properties": {"port": "p"},
+}
+
+
+def test_types_of_missing_extensions_are_left_out_and_refused(tmp_path: Any) -> None:
+    emulation = create_emulation()
+    every_type = set(listed(service_of_user(tmp_path, emulation)))
+    emulation.missing_extensions |= {"taas", "encryption"}
+    service = service_of_user(tmp_path, emulation)
+    assert every_type - set(listed(service)) == {
+        "OS::Cinder::EncryptedVolumeType",
+        "OS::Neutron::TaaS::TapFlow",
+        "OS::Neutron::TaaS::TapService",
+    }
+    body = {"stack_name": "s", "template": template(tap=TAP)}
+    error = service.send("POST", "/stacks", body).json["error"]
+    assert error["type"] == "ResourceTypeUnavailable"
+    assert error["message"].startswith(
+        "HEAT-E99001 Service neutron is not available for resource type"
+        " OS::Neutron::TaaS::TapService, reason: Required extension taas in neutron service is"
+        " not available."
+    )
+
+
+def test_list_of_extensions_is_read_again_for_one_that_it_lacks(tmp_path: Any) -> None:
+    emulation, now = create_emulation(), [utc_now()]
+    cloud = SdkCloudClient("key", "p", lambda: connect(emulation), RequestLimiter(4))
+    extensions = ServiceExtensions(lambda: now[0])
+    emulation.missing_extensions.add("taas")
+    for _ in range(2):
+        assert extensions.lacks(cloud, "network", "taas")
+        assert not extensions.lacks(cloud, "network", "trunk")
+    assert emulation.request_counts.total() == 1
+    emulation.missing_extensions.clear()
+    now[0] += RETRY_AFTER
+    assert not extensions.lacks(cloud, "network", "taas")
+    now[0] += timedelta(days=30)
+    assert not extensions.lacks(cloud, "network", "taas")
+    assert emulation.request_counts.total() == 2
+
+
+@pytest.mark.parametrize("status", [403, 404, 500, 503])
+def test_failing_list_of_extensions_refuses_no_type(status: int) -> None:
+    emulation, now = create_emulation(), [utc_now()]
+    emulation.inject_failure("GET", "/extensions$", status)
+    cloud = SdkCloudClient("key", "p", lambda: connect(emulation), RequestLimiter(4))
+    extensions = ServiceExtensions(lambda: now[0])
+    emulation.missing_extensions.add("taas")
+    for _ in range(5):  # of one template: the service is asked once
+        assert not extensions.lacks(cloud, "network", "taas")
+    assert emulation.request_counts.total() <= 1
+    now[0] += RETRY_AFTER
+    assert extensions.lacks(cloud, "network", "taas") or status == 503
 
 
 def test_former_names_of_types_are_created(

@@ -155,12 +155,12 @@ def statuses(heat: ProjectClient) -> list[tuple[str, str]]:
     return [(each["status"], each["status_reason"]) for each in found["software_deployments"]]
 
 
-@pytest.mark.parametrize("kind", ["Software", "Structured"])
-def test_new_name_of_a_group_replaces_nothing(heat: ProjectClient, kind: str) -> None:
+@pytest.mark.parametrize("prefix", ["Software", "Structured"])
+def test_new_name_of_a_group_replaces_nothing(heat: ProjectClient, prefix: str) -> None:
     def body(name: str, text: str) -> Json:
         found = group({"a": "one", "b": "two"}, text)
-        found["resources"]["d"]["type"] = f"OS::Heat::{kind}{name}"
-        if kind == "Structured":
+        found["resources"]["d"]["type"] = f"OS::Heat::{prefix}{name}"
+        if prefix == "Structured":
             properties = {"config": {"text": text}}
             found["resources"]["c"] = {
                 "type": "OS::Heat::StructuredConfig",

@@ -67,9 +67,11 @@ class ResourceTypesController(Controller):
         return self._enforcer.allows_type(request, name if found is None else found.name)
 
     def _is_available(self, name: str) -> bool:
-        """Return whether the caller's service catalog has the service of a type."""
+        """Return whether the caller's catalog has the service of a type, with all it needs."""
+        found = self._registry.get(name)
         try:
-            self._registry.get(name).check_available()
+            found.check_available()
+            found.check_extension()
         except errors.ResourceTypeUnavailable:
             return False
         return True
