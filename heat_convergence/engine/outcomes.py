@@ -15,6 +15,7 @@ from heat_convergence.common.errors import Error
 from heat_convergence.common.failures import TemporaryFailure
 from heat_convergence.common.stored_values import readable_or_empty
 from heat_convergence.convergence.lifecycle.context import Report, TraversalContext
+from heat_convergence.convergence.lifecycle.readiness.poll_times import poll_time
 from heat_convergence.convergence.model import job_transitions
 from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.model.job import ObservedState
@@ -240,8 +241,7 @@ def _transition(outcome: Outcome, tries: int, context: TraversalContext) -> JobT
         return job_transitions.await_observation(result.observed, repost_at)
     if result.observed is not ObservedState.BUSY:
         return job_transitions.await_observation(result.observed, repost_at)
-    poll_s = result.poll_after_s
-    poll_at = None if poll_s is None else context.now + timedelta(seconds=poll_s)
+    poll_at = poll_time(context.now, result.poll_after_s, result.poll_grid_s)
     return job_transitions.await_observation(ObservedState.BUSY, poll_at)
 
 
@@ -290,7 +290,7 @@ def _status_reason(outcome: Outcome) -> str:
 def _pause_s(outcome: Outcome, tries: int, settings: ConvergenceSettings) -> float | None:
     """Return how long until the job is done again; None if it is not."""
     if outcome.unfinished and outcome.result is not None:
-        return outcome.result.poll_after_s or settings.repost_after_s
+        return outcome.result.next_step_after_s or settings.repost_after_s
     if outcome.refused:
         return max(_requested_pause_s(outcome.error) or 0.0, settings.retry_backoff_s)
     if outcome.needs_replacement or not outcome.retryable or tries >= settings.retry_limit:

@@ -327,4 +327,5 @@ def _make_observation(
         look.retry_with_new_incarnation,
         level=level,
         job=job,
+        recheck_grid_s=look.poll_grid_s,
     )

@@ -268,4 +268,6 @@ def _delete_if_exists(resource_type: DeclarativeType, context: ResourceContext) 
 
 
 def _pause_s(result: VerbResult) -> float:
-    return MAX_PAUSE_S if result.poll_after_s is None else min(result.poll_after_s, MAX_PAUSE_S)
+    if result.poll_after_s is None:
+        return MAX_PAUSE_S
+    return min(max(result.poll_after_s, result.poll_grid_s or 0.0), MAX_PAUSE_S)

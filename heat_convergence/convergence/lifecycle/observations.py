@@ -32,6 +32,7 @@ class Observation:
 
     Attributes:
         recheck_after_s: when to observe it again; None if its nested stack says when.
+        recheck_grid_s: the grid of times at which it is observed again; None for any time.
         attributes: the attributes, where they were read.
         data: the data, where they have changed.
         retry_with_new_incarnation: another incarnation may succeed where this one failed.
@@ -55,6 +56,7 @@ class Observation:
     level: ReadinessLevel | None = None
     job: JobKey | None = None
     made_at: datetime | None = None
+    recheck_grid_s: float | None = None
 
 
 Observations = Mapping[str, Observation]

@@ -176,9 +176,25 @@ class DeclarativeType(DriftDetection):
             else:
                 groups.setdefault(self.cloud(context).cache_key, []).append(context)
         for _, members in sorted(groups.items()):
-            observed = _with_common_interval(members, self._observed(members))
-            results.update(self.with_related_objects(members, observed))
+            lists = self._by_list(members)
+            observed = {key: each for some in lists for key, each in self._observed(some).items()}
+            paced = _with_common_grid(members, observed, len(lists))
+            results.update(self.with_related_objects(members, paced))
         return results
+
+    def _by_list(self, contexts: Sequence[ResourceContext]) -> list[list[ResourceContext]]:
+        """Return the resources of one project by the list that shows them: one for each parent."""
+        lists: dict[tuple[tuple[str, str], ...], list[ResourceContext]] = {}
+        for context in contexts:
+            path = tuple(sorted(self._listed_path(context).items()))
+            lists.setdefault(path, []).append(context)
+        return list(lists.values())
+
+    def _listed_path(self, context: ResourceContext) -> dict[str, str]:
+        try:
+            return self._path_values(context)
+        except AnyError:
+            return {"": context.resource_id}  # its parent is not found: it is read alone
 
     def with_related_objects(
         self, contexts: Sequence[ResourceContext], results: Mapping[str, VerbResult]
@@ -188,7 +204,7 @@ class DeclarativeType(DriftDetection):
 
     def _observed(self, contexts: Sequence[ResourceContext]) -> Mapping[str, VerbResult]:
         try:
-            if len(contexts) == 1 or self.spec.path_properties:
+            if len(contexts) == 1:
                 return {context.resource_id: self.observe(context) for context in contexts}
             bodies = read_bodies(self.client(contexts[0]), contexts, self._id)
             return {
@@ -327,23 +343,20 @@ class DeclarativeType(DriftDetection):
             raise request_cloud.unavailable_type(label, self.name, reason)
 
 
-def _with_common_interval(
-    contexts: Sequence[ResourceContext], results: Mapping[str, VerbResult]
+def _with_common_grid(
+    contexts: Sequence[ResourceContext], results: Mapping[str, VerbResult], calls: int
 ) -> Mapping[str, VerbResult]:
-    """Return the results of one project's resources, polled more rarely while many are busy."""
+    """Return the results of one project's resources; busy ones are read together again."""
     busy = [
         context
         for context in contexts
         if results[context.resource_id].observed is ObservedState.BUSY
+        and results[context.resource_id].poll_grid_s is not None
     ]
-    if len(busy) <= poll_interval.FEW:
-        return results
     found = dict(results)
-    for context in busy:
-        interval_s = poll_interval.next_poll_s(context.started_at, context.now, len(busy))
-        own_s = found[context.resource_id].poll_after_s
-        if own_s is not None:
-            found[context.resource_id] = replace(
-                found[context.resource_id], poll_after_s=max(own_s, interval_s)
-            )
+    for each in busy:
+        grid_s = poll_interval.list_interval_s(
+            each.started_at, each.now, busy=len(busy), calls=calls
+        )
+        found[each.resource_id] = replace(found[each.resource_id], poll_grid_s=grid_s)
     return found

@@ -144,7 +144,8 @@ class DeclarativeSteps(ResourceType):
             physical_id=context.physical_id,
             attributes=self.recorded_attributes(context, body),
             reason=reason,
-            poll_after_s=poll_interval.next_poll_s(context.started_at, context.now),
+            poll_after_s=poll_interval.MIN_LIST_PAUSE_S,
+            poll_grid_s=poll_interval.list_interval_s(context.started_at, context.now),
             retry_with_new_incarnation=may_be_created_again(context, observed),
             level=level,
         )
@@ -223,8 +224,12 @@ class DeclarativeSteps(ResourceType):
         return self.path_id(context.physical_id or "")
 
     def _busy(self, context: ResourceContext) -> VerbResult:
-        wait_s = poll_interval.next_poll_s(context.started_at, context.now)
-        return VerbResult(ObservedState.BUSY, physical_id=context.physical_id, poll_after_s=wait_s)
+        return VerbResult(
+            ObservedState.BUSY,
+            physical_id=context.physical_id,
+            poll_after_s=poll_interval.MIN_LIST_PAUSE_S,
+            poll_grid_s=poll_interval.list_interval_s(context.started_at, context.now),
+        )
 
     def cloud(self, context: ResourceContext) -> CloudClient:
         """Return the client of the resource's cloud."""

@@ -89,6 +89,8 @@ class VerbResult:
         poll_after_s: Seconds until a BUSY resource is observed again; None waits for the end of
             its
         nested stack.
+        poll_grid_s: Seconds of a grid: a BUSY resource is observed at the first of its times after
+            ``poll_after_s``, together with others of its type; None for no grid.
         retry_with_new_incarnation: True when a new resource is FAILED and another one may become
             ready: it is deleted and created anew, up to ``action_retry_limit`` times.
         level: The readiness level of a READY or BUSY resource; None where the type does not say:
@@ -105,6 +107,7 @@ class VerbResult:
     data: Mapping[str, Json] | None = None
     reason: str = ""
     poll_after_s: float | None = 1.0
+    poll_grid_s: float | None = None
     retry_with_new_incarnation: bool = False
     error_name: str = ""
     data_resets: Mapping[str, Mapping[str, Json]] = field(default_factory=dict)
@@ -115,6 +118,11 @@ class VerbResult:
         """The error class that a status reason shows for the failure."""
         is_missing = self.observed is ObservedState.ABSENT
         return self.error_name or ("NotFound" if is_missing else "ResourceInError")
+
+    @property
+    def next_step_after_s(self) -> float:
+        """The seconds after which another step of the same job follows, 0 if nothing is said."""
+        return max(self.poll_after_s or 0.0, self.poll_grid_s or 0.0)
 
     @property
     def is_healthy(self) -> bool:

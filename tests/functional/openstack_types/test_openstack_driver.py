@@ -14,6 +14,7 @@ from heat_convergence.common.error_log import ErrorLog
 from heat_convergence.common.failures import (
     TemporaryFailure,
 )
+from heat_convergence.convergence.lifecycle.readiness.poll_times import poll_time
 from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.job import JobState, ObservedState
 from heat_convergence.observer.polling import ObservationBatch, plan_polls
@@ -23,6 +24,7 @@ from heat_convergence.resources.driver import poll_interval
 from heat_convergence.resources.driver.id_lookup import IdCache, IdLookup
 from heat_convergence.resources.protocol.resource_type import ResourceType
 from heat_convergence.resources.protocol.verb_values import VerbResult
+from heat_convergence.testing.openstack.collection import EmulatedResource
 from heat_convergence.testing.openstack.emulation import PROJECT_ID, EmulatedResponse
 from heat_convergence.testing.sample_rows import resource_row, stack_row
 from tests.functional.openstack_types.driver_bench import START, DriverBench, server
@@ -174,17 +176,41 @@ class TestCallCounts:
         bench.create(server(bench))
         assert sum(bench.emulation.request_counts.values()) == 1
 
-    def test_polls_of_all_stacks_are_due_together(self) -> None:
+    def test_polls_of_all_stacks_are_due_together(self, bench: DriverBench) -> None:
+        result = bench.registry.get("OS::Cinder::Volume").create(
+            bench.context("OS::Cinder::Volume", {"size": 1})
+        )
         due = {
-            (
-                START
-                + timedelta(
-                    seconds=at + poll_interval.next_poll_s(START, START + timedelta(seconds=at))
+            poll_time(START + timedelta(seconds=at), result.poll_after_s, result.poll_grid_s)
+            for at in (20.0, 20.1, 20.4, 20.7)
+        }
+        assert due == {START + timedelta(seconds=21)}
+
+    def test_members_of_one_pool_are_observed_by_one_list(self, bench: DriverBench) -> None:
+        def be_pending(_emulation: Any, item: EmulatedResource) -> None:
+            item.body["provisioning_status"] = "PENDING_CREATE"
+            item.scheduled_changes = []
+
+        bench.emulation.on_create("octavia.member", be_pending)
+        pools = [bench.emulation.add("octavia.pool", name=f"pool{n}")["id"] for n in range(2)]
+        contexts = [
+            bench.create(
+                bench.context(
+                    "OS::Octavia::PoolMember",
+                    {
+                        "pool": pools[number % 2],
+                        "address": f"10.0.0.{number}",
+                        "protocol_port": 80,
+                    },
                 )
             )
-            for at in (20.1, 20.4, 20.7)
-        }
-        assert due == {START + timedelta(seconds=22)}
+            for number in range(6)
+        ]
+        bench.emulation.request_counts.clear()
+        results = bench.registry.get("OS::Octavia::PoolMember").observe_many(contexts)
+        assert sum(bench.emulation.request_counts.values()) == len(pools)
+        assert {each.observed for each in results.values()} == {ObservedState.BUSY}
+        assert {each.poll_grid_s for each in results.values()} == {float(len(pools))}
 
     def test_poll_interval_grows_with_age(self) -> None:
         waits = [

@@ -6,7 +6,7 @@ Called by ``progress`` under the stack's lock.  Must not decide what follows fro
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from heat_convergence.convergence.lifecycle.context import TraversalContext
 from heat_convergence.convergence.lifecycle.observations import (
@@ -14,6 +14,7 @@ from heat_convergence.convergence.lifecycle.observations import (
     Observation,
     Observations,
 )
+from heat_convergence.convergence.lifecycle.readiness.poll_times import poll_time
 from heat_convergence.convergence.model import job_transitions
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.ports.store import Transaction
@@ -62,6 +63,4 @@ def _next_poll_time(
 
 
 def _poll_time(observation: Observation, context: TraversalContext) -> datetime | None:
-    if observation.recheck_after_s is None:
-        return None
-    return context.now + timedelta(seconds=observation.recheck_after_s)
+    return poll_time(context.now, observation.recheck_after_s, observation.recheck_grid_s)

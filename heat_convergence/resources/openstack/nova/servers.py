@@ -87,8 +87,7 @@ class Server(UpdatableServer):
             body["os:scheduler_hints"] = hints
         server = client.send("POST", client.path(), body).body["server"]
         result = self.to_result(replace(context, physical_id=server["id"]), server)
-        first_poll_s = (result.poll_after_s or 0.0) + _BUILD_TIME_S
-        return replace(result, data=context.data or None, poll_after_s=first_poll_s)
+        return replace(result, data=context.data or None, poll_after_s=_BUILD_TIME_S)
 
     def resume_create(self, context: ResourceContext) -> VerbResult:
         """Observe the server, with the credentials that its agent was created with."""

@@ -97,17 +97,15 @@ def test_ports_are_read_again_when_the_addresses_have_changed(bench: PollBench) 
     assert bench.count("GET", "network") - before >= 1
 
 
-def test_many_servers_are_observed_more_rarely_than_the_last(bench: PollBench) -> None:
-    pauses: dict[int, set[float]] = {}
-    while bench.contexts:
-        results = bench.observe(1.0)
+def test_servers_are_observed_each_second_unless_they_are_very_many(
+    bench: PollBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def grids(results: list[VerbResult]) -> set[float | None]:
         busy = [each for each in results if each.observed is ObservedState.BUSY]
-        pauses.setdefault(len(busy), set()).update(each.poll_after_s or 0.0 for each in busy)
-    many = {
-        pause for count, found in pauses.items() if count > poll_interval.FEW for pause in found
-    }
-    few = {
-        pause for count, found in pauses.items() if count <= poll_interval.FEW for pause in found
-    }
-    assert min(many) >= 1.0
-    assert max(many) > max(few)
+        return {each.poll_grid_s for each in busy}
+
+    assert grids(bench.observe(1.0)) == {1.0}
+    monkeypatch.setattr(poll_interval, "OBJECTS_PER_SECOND", 3)
+    assert grids(bench.observe(1.5)) == {3.0}  # nine are on their way
+    assert grids(bench.observe(8.0)) == {2.0}  # five
+    assert grids(bench.observe(900.0)) == set()
