@@ -44,6 +44,7 @@ COMPARISONS: Mapping[str, Mapping[str, PropertyComparison]] = {
         "flavorid": SET_BY_SERVICE,  # "auto" lets the service choose
     },
     "OS::Nova::HostAggregate": {"hosts": SUBSET, "metadata": SUBSET},
+    "OS::Nova::KeyPair": {"public_key": EXACT, "user": SET_BY_SERVICE},
     "OS::Neutron::Net": {
         **_TAGGED,
         "shared": SET_BY_SERVICE,  # true by an RBAC policy
@@ -94,6 +95,22 @@ COMPARISONS: Mapping[str, Mapping[str, PropertyComparison]] = {
     "OS::Octavia::LoadBalancer": {"vip_address": NORMALIZED},
     "OS::Octavia::Listener": {"allowed_cidrs": NORMALIZED},
     "OS::Cinder::QoSSpecs": {"specs": SUBSET},
+    "OS::Cinder::EncryptedVolumeType": {
+        **dict.fromkeys(("provider", "control_location", "cipher", "key_size"), NORMALIZED),
+        "volume_type": NOT_READABLE,  # it is the id
+    },
+    **{
+        f"OS::{service}::Quota": {"project": NOT_READABLE}  # it is the id
+        for service in ("Cinder", "Neutron", "Nova", "Octavia")
+    },
+    "OS::Swift::Container": {
+        "X-Container-Read": NORMALIZED,
+        "X-Container-Write": NORMALIZED,
+        "X-Container-Meta": SUBSET,
+        "X-Account-Meta": NOT_READABLE,  # of the account
+        "name": NOT_READABLE,  # it is the id
+        "PurgeOnDelete": NOT_READABLE,  # of this service
+    },
     "OS::Keystone::Project": {"tags": SUBSET},
     "OS::Keystone::User": {"password": NOT_READABLE},
     "OS::Manila::SecurityService": {"password": NOT_READABLE},  # shown, but not to be recorded
@@ -132,26 +149,30 @@ COMPARISONS: Mapping[str, Mapping[str, PropertyComparison]] = {
     "OS::Designate::Zone": {"masters": NORMALIZED, "primaries": NORMALIZED},
 }
 
-_QUOTA = "quotas are read one by one, for each project"
-_ASSIGNMENT = "the role assignments of a user or group are read one by one"
+_QUOTA = "a request shows the quotas of one project"
+_ASSIGNMENT = "a request shows the roles of one user or group"
 
-UNLISTED: Mapping[str, str] = {
-    "OS::Cinder::EncryptedVolumeType": "the encryption of a volume type is read one by one",
-    "OS::Cinder::QoSAssociation": "the volume types of QoS specifications are read one by one",
+READ_ALONE: Mapping[str, str] = {
+    "OS::Cinder::EncryptedVolumeType": "a request shows the encryption of one volume type",
+    "OS::Cinder::QoSAssociation": "a request shows the volume types of one QoS specification",
     "OS::Cinder::Quota": _QUOTA,
     "OS::Keystone::GroupRoleAssignment": _ASSIGNMENT,
     "OS::Keystone::UserRoleAssignment": _ASSIGNMENT,
     "OS::Neutron::Quota": _QUOTA,
-    "OS::Nova::FloatingIPAssociation": "the ports of each server are read one by one",
+    "OS::Nova::FloatingIPAssociation": "a request shows the ports of one server",
     "OS::Nova::KeyPair": "a list shows the key pairs of one user",
     "OS::Nova::Quota": _QUOTA,
     "OS::Octavia::Quota": _QUOTA,
+    "OS::Swift::Container": "a list shows no headers",
+}
+"""Type → why no list shows its objects with what is compared: they are read one by one."""
+
+UNREAD: Mapping[str, str] = {
     "OS::Mistral::CronTrigger": "it disappears after its last execution",
     "OS::Mistral::ExternalResource": "its executions are read one by one",
     "OS::Zaqar::SignedQueueURL": "a URL is not stored by the service",
-    "OS::Swift::Container": "a list shows no headers",
 }
-"""Type → why no list of the service shows its objects with what is compared."""
+"""Type → why the watch does not read its objects."""
 
 
 def with_comparisons(spec: TypeSpec) -> TypeSpec:
@@ -159,5 +180,6 @@ def with_comparisons(spec: TypeSpec) -> TypeSpec:
     return replace(
         spec,
         comparisons=COMPARISONS.get(spec.name, {}),
-        unlisted_reason=UNLISTED.get(spec.name, ""),
+        unlisted_reason=READ_ALONE.get(spec.name) or UNREAD.get(spec.name, ""),
+        is_read_alone=spec.name in READ_ALONE,
     )

@@ -24,12 +24,16 @@ from heat_convergence.resources.driver.id_lookup import is_uuid
 from heat_convergence.resources.driver.ownership_marks import VALUE_SPECS
 from heat_convergence.resources.driver.resource_client import IDS_PER_QUERY, RestResourceClient
 from heat_convergence.resources.driver.rest_resources import BulkRead
+from heat_convergence.resources.driver.single_reads import (
+    MAX_SINGLE_READS,
+    in_turns,
+    read_alone,
+)
 from heat_convergence.resources.driver.type_spec import ArgumentMapping
 from heat_convergence.resources.protocol.verb_values import ResourceContext, VerbResult
 from heat_convergence.resources.protocol.watchable import Watchable
 
 Json = Any
-MAX_CONFIRMATIONS = 20  # single reads of objects that a list lacks, in one read of a group
 _NAME = "name"
 _MISSING = object()
 
@@ -39,8 +43,8 @@ class DriftDetection(DeclarativeSteps, Watchable):
 
     @property
     def is_watched(self) -> bool:
-        """True if lists show the type's objects."""
-        return self.spec.is_listed
+        """True if lists show the type's objects, or if they are read one by one."""
+        return self.spec.is_listed or self.spec.is_read_alone
 
     @property
     def watched_path(self) -> str:
@@ -49,6 +53,8 @@ class DriftDetection(DeclarativeSteps, Watchable):
 
     def read_many(self, contexts: Sequence[ResourceContext]) -> Mapping[str, VerbResult]:
         """Read by one list call, or one for each parent of objects that are listed so."""
+        if self.spec.is_read_alone:
+            return read_alone(self.observe, contexts)
         groups: dict[tuple[str, ...], list[ResourceContext]] = {}
         for context in contexts:
             path = tuple(value for _, value in sorted(self._path_values(context).items()))
@@ -62,7 +68,7 @@ class DriftDetection(DeclarativeSteps, Watchable):
         client = self.client(contexts[0])
         bodies = _list_bodies(client, sorted({self._id(context) for context in contexts}))
         missing = [context for context in contexts if self._id(context) not in bodies]
-        for context in _rotated(missing)[:MAX_CONFIRMATIONS]:
+        for context in in_turns(missing)[:MAX_SINGLE_READS]:
             # RULE 10: its absence from a list proves nothing.
             bodies[self._id(context)] = _read_body(client, self._id(context))
         return {
@@ -178,14 +184,6 @@ def _read_body(client: RestResourceClient, path_id: str) -> Mapping[str, Json] |
         return client.get(path_id)
     except ResourceGone:
         return None
-
-
-def _rotated(missing: Sequence[ResourceContext]) -> list[ResourceContext]:
-    """Return the resources from another one on each time, so that all have their turn."""
-    if not missing:
-        return []
-    start = int(missing[0].now.timestamp()) % len(missing)
-    return [*missing[start:], *missing[:start]]
 
 
 def _value_at(body: Mapping[str, Json], path: str) -> Json:

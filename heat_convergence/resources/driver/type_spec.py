@@ -141,6 +141,7 @@ class TypeSpec:
         health_mapping: What the service says of the health of an object that is ready.
         dependent_levels: Type of a dependent, or a pattern → the level at which it may start.
         comparisons: Property → how the watch compares its observed value.
+        is_read_alone: Whether the watch reads objects one by one that no list shows.
         unlisted_reason: Why no list of the service shows its objects with what is compared;
             empty if one does.
     """
@@ -172,6 +173,7 @@ class TypeSpec:
     has_name: bool = True
     comparisons: Mapping[str, PropertyComparison] = field(default_factory=dict)
     unlisted_reason: str = ""
+    is_read_alone: bool = False
     implicit_dependencies: tuple[ImplicitDependency, ...] = ()
     test_environment: str = "emulation"
 

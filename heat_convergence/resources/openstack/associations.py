@@ -32,8 +32,8 @@ class Association(DeclarativeType):
 
     @property
     def is_watched(self) -> bool:
-        """False: no list shows the associations."""
-        return False
+        """True if the associations are read one by one: no list shows them."""
+        return self.spec.is_read_alone
 
     @abstractmethod
     def resolve_arguments(

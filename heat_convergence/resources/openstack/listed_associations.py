@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from heat_convergence.common.errors import EntityNotFound, PhysicalResourceNameAmbiguity
 from heat_convergence.common.failures import ResourceGone
 from heat_convergence.convergence.model.job import ObservedState
-from heat_convergence.resources.driver.drift_detection import MAX_CONFIRMATIONS
+from heat_convergence.resources.driver.single_reads import MAX_SINGLE_READS
 from heat_convergence.resources.openstack.associations import Association
 from heat_convergence.resources.protocol.verb_values import ResourceContext, VerbResult
 
@@ -70,7 +70,7 @@ class ListedAssociation(Association):
                 results[context.resource_id] = VerbResult(ObservedState.ABSENT)
                 continue
             body = listed.get(str(arguments[self.object_key]))
-            if body is None and confirmations < MAX_CONFIRMATIONS:
+            if body is None and confirmations < MAX_SINGLE_READS:
                 # RULE 10: the object's absence from a list proves nothing.
                 confirmations += 1
                 body = self._read_object(context, arguments)

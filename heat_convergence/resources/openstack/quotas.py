@@ -6,7 +6,7 @@ A delete restores the defaults.  One class serves all services that have ``GET``
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from heat_convergence.common.errors import PropertyUnspecifiedError
@@ -38,6 +38,10 @@ class Quota(DeclarativeType):
     ) -> VerbResult:
         """Set the quotas to the new values."""
         return self._set(context, after)
+
+    def restorable_properties(self, names: Iterable[str]) -> frozenset[str]:
+        """Return all: an update sets every quota of the template."""
+        return frozenset(names) - {PROJECT}
 
     def validate_property_names(self, names: frozenset[str]) -> None:
         """Require at least one quota."""

@@ -47,6 +47,15 @@ class EncryptedVolumeType(Association):
             client.send("PUT", path, {"encryption": self._encryption_body(arguments)})
         return self._ready_result(context, arguments)
 
+    def comparable_values(self, context: ResourceContext, result: VerbResult) -> dict[str, Json]:
+        """Return the values of the encryption's properties that are set."""
+        shown = (result.attributes or {}).get("show") or {}
+        return {
+            name: shown[name]
+            for name in self.ENCRYPTION_PROPERTIES
+            if name in shown and context.properties.get(name) is not None
+        }
+
     def associate(self, context: ResourceContext, arguments: Mapping[str, Json]) -> None:
         """Create the encryption."""
         client = self.client_for(context, "cinder.vtype")

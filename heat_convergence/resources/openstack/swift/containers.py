@@ -17,7 +17,8 @@ from heat_convergence.resources.protocol.verb_values import ResourceContext, Ver
 Json = Any
 PURGE_ON_DELETE = "PurgeOnDelete"
 _ACCESS = ("X-Container-Read", "X-Container-Write")
-_METADATA = {"X-Container-Meta": "X-Container-Meta-", "X-Account-Meta": "X-Account-Meta-"}
+_CONTAINER_METADATA = "X-Container-Meta"
+_METADATA = {_CONTAINER_METADATA: "X-Container-Meta-", "X-Account-Meta": "X-Account-Meta-"}
 _COUNTS = {"ObjectCount": "x-container-object-count", "BytesUsed": "x-container-bytes-used"}
 
 
@@ -34,7 +35,7 @@ class Container(DeclarativeType):
         if account:
             client.send("POST", "/", headers=account)
         access = {key: context.properties[key] for key in _ACCESS if context.properties.get(key)}
-        headers = {**access, **_headers(context.properties, ("X-Container-Meta",))}
+        headers = {**access, **_headers(context.properties, (_CONTAINER_METADATA,))}
         client.send("PUT", _path(name), headers=headers)
         return self._result(context, name)
 
@@ -107,6 +108,27 @@ class Container(DeclarativeType):
             return None
         return {key.lower(): value for key, value in response.headers.items()}
 
+    def comparable_values(self, context: ResourceContext, result: VerbResult) -> dict[str, Json]:
+        """Return the access rules as lists, and the metadata whose keys the template sets."""
+        shown = (result.attributes or {}).get("show") or {}
+        found: dict[str, Json] = {
+            name: _rules(shown.get(name.lower(), ""))
+            for name in _ACCESS
+            if context.properties.get(name)
+        }
+        metadata = context.properties.get(_CONTAINER_METADATA) or {}
+        if metadata:
+            headers = {key: f"{_METADATA[_CONTAINER_METADATA]}{key}".lower() for key in metadata}
+            found[_CONTAINER_METADATA] = {
+                key: shown[header] for key, header in headers.items() if header in shown
+            }
+        return found
+
+    def applied_value(self, context: ResourceContext, name: str) -> Json:
+        """Return a property in the form that it is compared in."""
+        value = context.properties[name]
+        return _rules(str(value)) if name in _ACCESS else value
+
     def attribute(self, context: ResourceContext, name: str) -> Json:
         """Return an attribute, which comes from the headers or the URL."""
         shown, url = context.attributes.get("show"), context.attributes.get("url")
@@ -134,6 +156,11 @@ def _headers(properties: Mapping[str, Json], names: tuple[str, ...]) -> dict[str
         for name in names
         for key, value in (properties.get(name) or {}).items()
     }
+
+
+def _rules(access: str) -> list[str]:
+    """Return the entries of an access list, whose spaces the service removes."""
+    return [each.strip() for each in access.split(",") if each.strip()]
 
 
 def _path(name: str) -> str:

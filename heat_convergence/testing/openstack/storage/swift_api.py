@@ -12,6 +12,7 @@ from heat_convergence.testing.openstack.emulation import (
     Emulation,
 )
 
+_STORED_HEADERS = ("x-container-read", "x-container-write", "x-container-meta-")
 PAGE_SIZE = 100  # a hundredth of the default
 
 
@@ -29,7 +30,15 @@ def install(emulation: Emulation) -> None:
 def _put(emulation: Emulation, request: EmulatedRequest) -> EmulatedResponse:
     collection, name = emulation.collection("swift.container"), request.path_parameters["name"]
     if collection.get(name) is None:
-        collection.add({"name": name, "objects": ["one"]})
+        collection.add({"name": name, "objects": ["one"], "headers": {}})
+    headers = emulation.get_existing("swift.container", name).body.setdefault("headers", {})
+    headers.update(
+        {
+            key.lower(): value
+            for key, value in request.headers.items()
+            if key.lower().startswith(_STORED_HEADERS)
+        }
+    )
     return EmulatedResponse(201)
 
 
@@ -67,7 +76,8 @@ def _get_object(emulation: Emulation, request: EmulatedRequest) -> EmulatedRespo
 
 def _head(emulation: Emulation, request: EmulatedRequest) -> EmulatedResponse:
     body = emulation.get_existing("swift.container", request.path_parameters["name"]).body
-    return EmulatedResponse(204, None, {"X-Container-Object-Count": str(len(body["objects"]))})
+    count = {"X-Container-Object-Count": str(len(body["objects"]))}
+    return EmulatedResponse(204, None, {**count, **body.get("headers", {})})
 
 
 def _list(emulation: Emulation, request: EmulatedRequest) -> EmulatedResponse:
