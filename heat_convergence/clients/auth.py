@@ -32,6 +32,7 @@ from heat_convergence.common.telemetry.request_contexts import current_request_i
 
 TRUSTEE_GROUP = "trustee"
 FALLBACK_AUTH_GROUP = "keystone_authtoken"
+DRIFT_AUTH_GROUP = "drift_auth"
 OnRefused = Callable[[], None]
 _NO_PROJECT = {
     "project_id": None,
@@ -70,7 +71,7 @@ class ServiceAuth:
         self._conf = conf
         self._own_plugin: Any = None
         self._lock = threading.Lock()
-        for group in (TRUSTEE_GROUP, FALLBACK_AUTH_GROUP):
+        for group in (TRUSTEE_GROUP, FALLBACK_AUTH_GROUP, DRIFT_AUTH_GROUP):
             loading.register_auth_conf_options(conf, group)
 
     def load_plugin(self, **changes: Any) -> Any:
@@ -103,6 +104,10 @@ class ServiceAuth:
             if self._own_plugin is None:
                 self._own_plugin = self.load_plugin()
             return self._own_plugin
+
+    def load_reader_plugin(self) -> Any:
+        """Return a plug-in that logs in as the reader of all projects; None without one."""
+        return loading.load_auth_from_conf_options(self._conf, DRIFT_AUTH_GROUP)
 
     def load_trust_plugin(self, trust_id: str) -> Any:
         """Return a plug-in that logs in as the service with a trust."""

@@ -14,6 +14,7 @@ from oslo_config import cfg
 
 GROUP = None
 TRUSTEE_GROUP = "trustee"
+DRIFT_AUTH_GROUP = "drift_auth"
 _INTERFACES = ["publicURL", "internalURL", "adminURL", "public", "internal", "admin"]
 
 # Configuration section of a service → openstacksdk's name for its settings.
@@ -251,6 +252,10 @@ def service_opts(group: str) -> list[cfg.Opt]:
     return opts
 
 
-def trustee_opts() -> list[cfg.Opt]:
-    """Return the options that choose the plug-in with which the service logs in."""
+def auth_opts() -> list[cfg.Opt]:
+    """Return the options that choose the plug-in of keystoneauth that logs in.
+
+    The section ``trustee`` has that of the service itself, ``drift_auth`` that of the reader whose
+    lists show the resources of all projects.
+    """
     return list(loading.get_auth_common_conf_options())

@@ -48,7 +48,8 @@ _GROUPS: tuple[tuple[str | None, Sequence[cfg.Opt]], ...] = (
     (clients.GROUP, clients.OPTS),
     (clients.VOLUMES_GROUP, clients.VOLUMES_OPTS),
     (clients.CLIENTS_GROUP, clients.CLIENTS_OPTS),
-    (clients.TRUSTEE_GROUP, clients.trustee_opts()),
+    (clients.TRUSTEE_GROUP, clients.auth_opts()),
+    (clients.DRIFT_AUTH_GROUP, clients.auth_opts()),
     *((group, clients.service_opts(group)) for group in clients.SDK_SERVICE_NAMES),
 )
 

@@ -89,7 +89,8 @@ class DriftWatch:
         self._settings = services.settings
         self._wait = services.wait
         self._errors = services.errors
-        self._cloud_of = evaluation.cloud_of
+        own = evaluation.cloud_of
+        self._cloud_of = evaluation.watch_cloud_of or (lambda tree_id, _project_id: own(tree_id))
         self._request_tick = request_tick
         self._boundary = StackBoundary(services.errors)
         self._reads = PollsInProgress(
@@ -239,7 +240,8 @@ class DriftWatch:
         for each, policy in resources:
             # The action decides what an observation may change: a check changes nothing.
             action = Action.SUSPEND if each.row.physical.suspended else Action.CHECK
-            inputs = VerbInputs(cloud=self._cloud_of(each.stack.tree_id))
+            cloud = self._cloud_of(each.stack.tree_id, each.stack.project_id)
+            inputs = VerbInputs(cloud=cloud)
             context = build_context(each.row, each.stack, action, now, inputs)
             context = with_name_limit(context, resource_type.physical_name_limit)
             members.append(WatchMember(each, context, policy))

@@ -6,8 +6,9 @@ Decides nothing, and must not reach for anything global: many workers live in on
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from heat_convergence.common.clock import Clock
 from heat_convergence.common.error_log import ErrorLog
@@ -22,6 +23,9 @@ from heat_convergence.resources.protocol.verb_values import CloudFactory, no_clo
 from heat_convergence.resources.registry import ResourceTypeRegistry
 from heat_convergence.template.functions.function import NO_FUNCTIONS, Function
 from heat_convergence.template.limits import DEFAULT_LIMITS, TemplateLimits
+
+WatchCloudFactory = Callable[[str, str], Any]
+"""Ids of a stack tree and of a project → the cloud that the watch reads with."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,12 +64,15 @@ class EvaluationServices:
         functions: Template functions of plug-ins, by name.
         limits: Limits on templates and on what their expressions return.
         template_cache: Parsed templates; None for a cache of the daemon's own.
+        watch_cloud_of: Function that returns the cloud that the watch reads with; None for the
+            stack's own.
     """
 
     cloud_of: CloudFactory = no_cloud
     functions: Mapping[str, Function] = field(default_factory=lambda: NO_FUNCTIONS)
     limits: TemplateLimits = DEFAULT_LIMITS
     template_cache: TemplateCache | None = None
+    watch_cloud_of: WatchCloudFactory | None = None
 
 
 DEFAULT_EVALUATION = EvaluationServices()

@@ -31,6 +31,7 @@ ALLOWED = {
     "load_plugin": {"clients/auth.py"},
     "own_plugin": CLIENTS,
     "load_trust_plugin": {"clients/auth.py"},
+    "load_reader_plugin": {"cli/components/watch_clouds.py"},
     "stack_domain_admin_password": {
         "clients/service_account.py",
         "clients/settings.py",

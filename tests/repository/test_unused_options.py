@@ -17,7 +17,9 @@ from heat_convergence.conf import clients, opts
 CODE = Path(heat_convergence.__file__).parent
 ANY = "*"
 # Groups that are passed as a whole to the library that declares them.
-LIBRARIES = {clients.TRUSTEE_GROUP: "load_auth_from_conf_options"}
+LIBRARIES = dict.fromkeys(
+    (clients.TRUSTEE_GROUP, clients.DRIFT_AUTH_GROUP), "load_auth_from_conf_options"
+)
 
 
 class OptionReadVisitor(ast.NodeVisitor):

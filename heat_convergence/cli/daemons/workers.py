@@ -12,6 +12,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 from typing import Any, ParamSpec, TypeVar
 
@@ -23,6 +24,7 @@ from heat_convergence.cli.components.assembly import (
     create_stack_services,
 )
 from heat_convergence.cli.components.settings import convergence_settings
+from heat_convergence.cli.components.watch_clouds import create_watch_clouds
 from heat_convergence.cli.daemons.heartbeat import Heartbeat
 from heat_convergence.cli.daemons.notification_threads import NotificationThreads
 from heat_convergence.cli.daemons.periodic_tasks import PeriodicTasks
@@ -323,7 +325,9 @@ class ObserverWorker(MessageWorker):
         poll_threads = components.conf.observer.poll_threads
         self._executor = FairExecutor(ContextExecutor(poll_threads, "poll"), poll_threads)
         services, pool = self.create_daemon_services(), ConcurrentPollPool(self._executor)
-        evaluation = _create_evaluation_services(components)
+        evaluation = replace(
+            _create_evaluation_services(components), watch_cloud_of=create_watch_clouds(components)
+        )
         self.observer = Observer(
             services,
             evaluation,

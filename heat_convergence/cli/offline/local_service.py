@@ -80,6 +80,7 @@ class LocalService(InProcessDaemons):
     encryption_key = "a key for tests"  # databases that tests keep are encrypted with it
     cache_bytes = MAX_CACHE_BYTES  # of templates, in the API and in each daemon
     daemon_values: Mapping[str, Any] = {}  # further services of engines and observers
+    evaluation_values: Mapping[str, Any] = {}  # further services that resource types use
 
     def __init__(
         self,
@@ -221,6 +222,7 @@ class LocalService(InProcessDaemons):
             functions=services.functions,
             limits=services.limits,
             template_cache=self._new_cache(services.limits),
+            **self.evaluation_values,
         )
         nested_executor = NestedStackExecutor(
             store=services.store,
