@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 import logging
+import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,11 @@ from heatclient.common import template_utils
 
 from heat_convergence.cli.offline.emulated_cloud import emulation_service
 from heat_convergence.cli.offline.trial import Trial, TrialStep
+from heat_convergence.cli.offline.trial_check import (
+    find_obstacles,
+    find_waiting,
+    preview_resources,
+)
 from heat_convergence.cli.offline.trial_cloud import (
     OBJECTS,
     RequestedFault,
@@ -42,9 +48,9 @@ def main(arguments: Sequence[str]) -> int:
         body = _request(parsed, parsed.template)
         update = _request(parsed, parsed.update) if parsed.update else None
         cloud = _cloud(parsed.have)
+        steps = _run(cloud, faults, body, update, parsed.lose)
     except (ValueError, OSError, exc.CommandError) as error:
         parser.error(str(error))
-    steps = _run(cloud, faults, body, update, parsed.lose)
     print(FORMATS[parsed.format](steps))
     return EXIT_FAILED if any(step.failed for step in steps) else EXIT_OK
 
@@ -133,6 +139,23 @@ def _run(
         service.faults, service.emulation = faults, cloud.emulation
         service.use_settings(retry_backoff_s=ConvergenceSettings().retry_backoff_s)
         try:
+            _check(service, [body] if update is None else [body, update], {*faults, *lost})
             return list(Trial(service, cloud).run(body, update, lost))
         finally:
             service.close()
+
+
+def _check(service: TrialService, bodies: Sequence[Json], names: Collection[str]) -> None:
+    """Say what waits for signals of servers, before anything starts.
+
+    Raises:
+        ValueError: The trial cannot be made.
+    """
+    resources = preview_resources(service, bodies)
+    obstacles = find_obstacles(service, resources, names)
+    if obstacles:
+        raise ValueError("; ".join(obstacles))
+    waiting = find_waiting(resources)
+    if waiting:
+        listed = ", ".join(waiting)
+        print(f"no server sends the signals that these wait for: {listed}", file=sys.stderr)

@@ -12,6 +12,11 @@ from xml.etree import ElementTree
 import pytest
 
 from heat_convergence.cli.offline import main as try_command
+from heat_convergence.cli.offline.emulated_cloud import emulation_service
+from heat_convergence.cli.offline.trial import Trial
+from heat_convergence.cli.offline.trial_check import find_obstacles
+from heat_convergence.cli.offline.trial_cloud import TrialCloud, TrialService
+from heat_convergence.resources.builtin.random_string import RandomString
 
 Json = Any
 NETWORK: dict[str, Json] = {
@@ -32,6 +37,13 @@ SERVER: dict[str, Json] = {
         },
     },
 }
+
+
+class StrangeType(RandomString):
+    """A type of a service that the emulation lacks."""
+
+    name = "My::Service::Thing"
+    service = "quantum_computing"
 
 
 @pytest.fixture(autouse=True)
@@ -151,9 +163,66 @@ def test_text_and_junit_show_the_same(template: str, capsys: pytest.CaptureFixtu
         ["{template}", "--have", "planet=earth"],
         ["{template}", "-P", "image"],
         ["{template}", "-e", "missing.yaml"],
+        ["{template}", "--fail", "nobody=error"],
+        ["{template}", "--lose", "nobody"],
     ],
 )
 def test_wrong_arguments_are_refused(template: str, arguments: list[str]) -> None:
     with pytest.raises(SystemExit) as refused:
         try_command.main([each.format(template=template) for each in arguments])
     assert refused.value.code == try_command.EXIT_USAGE
+
+
+def other_types(tmp_path: Path, **resources: Json) -> str:
+    path = tmp_path / "other.yaml"
+    path.write_text(json.dumps({"heat_template_version": "2018-08-31", "resources": resources}))
+    return str(path)
+
+
+def test_types_without_an_emulation_are_named_before_anything_starts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Trial, "run", lambda *_args: pytest.fail("the trial has started"))
+    context = {"region_name": "north"}
+    remote = {"context": context, "template": "heat_template_version: 2018-08-31"}
+    group = {
+        "count": 1,
+        "resource_def": {"type": "OS::Heat::Stack", "properties": remote},
+    }
+    path = other_types(
+        tmp_path,
+        **NETWORK,
+        far={"type": "OS::Heat::Stack", "properties": remote},
+        nested={"type": "OS::Heat::ResourceGroup", "properties": group},
+    )
+    with pytest.raises(SystemExit) as refused:
+        try_command.main([path])
+    assert refused.value.code == try_command.EXIT_USAGE
+    shown = capsys.readouterr().err
+    for name in ("far", "0"):
+        assert f'"{name}" of type OS::Heat::Stack cannot be tried' in shown
+
+
+def test_services_without_an_emulation_are_named(tmp_path: Path) -> None:
+    service = emulation_service(TrialCloud(), tmp_path, TrialService, types=[StrangeType()])
+    shown = [{"resource_name": "thing", "resource_type": StrangeType.name, "parent_resource": ""}]
+    try:
+        (found,) = find_obstacles(service, shown, ())
+    finally:
+        service.close()
+    assert found.endswith("its service quantum_computing is not emulated")
+
+
+def test_resources_that_wait_for_signals_are_named_before_the_trial(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = other_types(
+        tmp_path,
+        handle={"type": "OS::Heat::WaitConditionHandle"},
+        condition={
+            "type": "OS::Heat::WaitCondition",
+            "properties": {"handle": {"get_resource": "handle"}, "timeout": 10},
+        },
+    )
+    try_command.main([path])
+    assert "condition" in capsys.readouterr().err
