@@ -37,6 +37,7 @@ _VERDICTS: Mapping[str, str] = {
     "W201": "right: no get_param or Ref has the name; elsewhere it stands in scripts, defaults and"
     " parameter groups alone",
     "W203": "right: all are passwords of users, shown to everybody who may read the stack",
+    "W205": "right: the later line repeats the earlier one in a map of instance types",
     "W301": "right: status and release are those of Heat's types",
     "W302": "right: status and release are those of Heat's types, also inside of fixed_ips",
     "W304": "right: each resource reads the other by get_resource, get_attr, Ref or Fn::GetAtt",

@@ -17,6 +17,7 @@ from heat_convergence.common.error_boundary import BoundaryName, ErrorBoundary
 from heat_convergence.common.errors import Error, InvalidTemplateVersion
 from heat_convergence.lint import rules
 from heat_convergence.lint.advice import declarations, resources
+from heat_convergence.lint.duplicate_keys import DuplicateKey, find_duplicate_keys
 from heat_convergence.lint.environments import EnvironmentFiles, check_environment
 from heat_convergence.lint.finding import DisabledRules, LintFinding
 from heat_convergence.lint.linted_template import Advice, LintedTemplate, path_of
@@ -46,6 +47,7 @@ Json = Any
 _ADVICE: tuple[Callable[[LintedTemplate], Iterator[Advice]], ...] = (
     declarations.unused_parameters,
     declarations.unused_conditions,
+    declarations.unused_mappings,
     declarations.shown_secrets,
     resources.deprecated_types,
     resources.literal_ids,
@@ -117,6 +119,7 @@ class Linter:
             return []
         else:
             found = document.findings(self._check_template(document))
+        found += [_duplicate(name, each) for each in find_duplicate_keys(text)]
         shortened = [replace(each, message=_shorten(each.message, folder)) for each in found]
         return self._enabled(text, shortened)
 
@@ -239,6 +242,11 @@ def _mistake(diagnostic: Diagnostic, rewritten: Collection[str]) -> Advice:
     if any(f"<{url}>" in message for url in rewritten):
         message = _NESTED_POSITION.sub("", message)  # of a text that is in no file
     return Advice(rules.RULES_BY_PHASE[diagnostic.phase], diagnostic.source_path, message)
+
+
+def _duplicate(name: str, key: DuplicateKey) -> LintFinding:
+    message = f'The key "{key.name}" stands in line {key.first_line} already; this value counts.'
+    return LintFinding(name, key.line, key.column, rules.DUPLICATE_KEY, message)
 
 
 def _unreadable(name: str, error: Error) -> LintFinding:

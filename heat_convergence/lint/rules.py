@@ -164,6 +164,18 @@ SECRET_OUTPUT = LintRule(
     "The value is hidden in the parameters of the stack and shown in its outputs.",
     "Remove the output, or let its readers have the secret in another way.",
 )
+DUPLICATE_KEY = LintRule(
+    "W205",
+    "key stands twice in a map",
+    "Only the last value counts; what the first one says is lost without a message.",
+    "Rename or remove one of the keys.",
+)
+UNUSED_MAPPING = LintRule(
+    "W206",
+    "mapping is never read",
+    "A mapping that no Fn::FindInMap reads changes nothing.",
+    "Remove the mapping, or read it.",
+)
 DEPRECATED_TYPE = LintRule(
     "W301",
     "resource type is deprecated",

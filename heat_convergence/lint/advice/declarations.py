@@ -21,6 +21,7 @@ _SECRET = re.compile(
     re.IGNORECASE,
 )
 _CONDITION_FUNCTIONS = frozenset({"if", "Fn::If"})
+_MAPPING_FUNCTIONS = frozenset({"Fn::FindInMap"})
 _CONNECTIVES = frozenset({"and", "or", "not", "Fn::And", "Fn::Or", "Fn::Not", "Condition"})
 
 
@@ -54,6 +55,24 @@ def unused_conditions(linted: LintedTemplate) -> Iterator[Advice]:
         if name not in used:
             message = f'The condition "{name}" is never used.'
             yield Advice(rules.UNUSED_CONDITION, (dialect.conditions, name), message)
+
+
+def unused_mappings(linted: LintedTemplate) -> Iterator[Advice]:
+    """Find mappings of CFN templates that nothing reads."""
+    dialect = linted.dialect
+    declared = linted.template.section(dialect.mappings)
+    if not isinstance(declared, dict) or not declared:
+        return
+    read = set()
+    for _name, arguments in iterate_calls(linted.template.raw, _MAPPING_FUNCTIONS.__contains__):
+        first = arguments[0] if isinstance(arguments, list) and arguments else arguments
+        if not isinstance(first, str):
+            return  # the name of a mapping is itself a value
+        read.add(first)
+    for name in declared:
+        if name not in read:
+            message = f'The mapping "{name}" is never read.'
+            yield Advice(rules.UNUSED_MAPPING, (dialect.mappings, name), message)
 
 
 def shown_secrets(linted: LintedTemplate) -> Iterator[Advice]:

@@ -63,6 +63,15 @@ BREAKING = {
     rules.UNUSED_CONDITION: (CONDITIONS, 3),
     rules.SECRET_NOT_HIDDEN: (SECRET.replace(", hidden: true", ""), 3),
     rules.SECRET_OUTPUT: (SECRET + "outputs:\n  o: {value: {get_param: db_password}}\n", 5),
+    rules.DUPLICATE_KEY: (
+        VERSION + "resources:\n  a: {type: OS::Heat::RandomString}\n"
+        "  a: {type: OS::Heat::RandomString}\n",
+        4,
+    ),
+    rules.UNUSED_MAPPING: (
+        "HeatTemplateFormatVersion: 2012-12-12\nMappings:\n  M: {k: {v: x}}\n",
+        3,
+    ),
     rules.DEPRECATED_TYPE: (VERSION + "resources:\n  a: {type: OS::Nova::FloatingIP}\n", 3),
     rules.DEPRECATED_PROPERTY: (
         VERSION + "resources:\n  p:\n    type: OS::Neutron::Port\n    properties:\n"
@@ -102,6 +111,12 @@ CLEAN = {
     "  a: {type: OS::Heat::RandomString, condition: big}\n",
     "remote template": VERSION + "resources:\n  a: {type: 'https://example.org/a.yaml'}\n",
     "environment": "parameters: {size: 3}\nresource_registry: {'My::Type': OS::Heat::Value}\n",
+    "equal keys of different maps": VERSION
+    + "resources:\n  a: {type: OS::Heat::RandomString}\n  b: {type: OS::Heat::RandomString}\n",
+    "merged maps": VERSION + "resources:\n  a: &a {type: OS::Heat::RandomString}\n"
+    "  b:\n    <<: *a\n    <<: *a\n",
+    "mapping that is read": "HeatTemplateFormatVersion: 2012-12-12\nMappings:\n"
+    "  M: {k: {v: x}}\nOutputs:\n  O: {Value: {'Fn::FindInMap': [M, k, v]}}\n",
     "CFN": "HeatTemplateFormatVersion: 2012-12-12\nParameters: {Size: {Type: Number}}\n"
     "Outputs: {O: {Value: {Ref: Size}}}\n",
 }
