@@ -56,6 +56,7 @@ from heat_convergence.template.environment.drift_policies import DriftPolicy
 
 LOG = logging.getLogger(__name__)
 _CLOCK_ERROR_S = 0.5  # between the times of two observers
+_PAUSE_AFTER_READ = timedelta(seconds=1)  # until a change during the read causes another one
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,7 +266,9 @@ class DriftWatch:
         next_at = read.started_at + timedelta(seconds=interval_s)
         if read.group.key in self._changed_while_read:
             self._changed_while_read.discard(read.group.key)
-            next_at = self._next_read_at = self._clock()
+            # However short the read was, hints cause no two reads within the pause.
+            next_at = max(self._clock(), read.started_at + _PAUSE_AFTER_READ)
+            self._next_read_at = min(self._next_read_at, next_at)
         group = replace(
             read.group,
             interval_s=interval_s,

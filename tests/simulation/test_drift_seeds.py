@@ -4,16 +4,22 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from datetime import timedelta
 
 import pytest
 
 from heat_convergence.convergence.drift import repair_budget
+from heat_convergence.convergence.drift.observation import (
+    ReadPause,
+)
 from heat_convergence.convergence.drift.repair_budget import RepairLimits
 from heat_convergence.convergence.model.job import ObservedState
 from heat_convergence.observer.drift_observations import LossRule
 from heat_convergence.observer.drift_repairs import DriftRepairs
 from heat_convergence.observer.drift_reports import DriftReports
+from heat_convergence.observer.drift_watch import DriftWatch
 from heat_convergence.resources.protocol.verb_values import VerbResult
+from heat_convergence.testing.memory.drift.watch_repository import MemoryWatchRepository
 from heat_convergence.testing.memory.store import MemoryStore
 from heat_convergence.testing.simulation.cloud import CloudView
 from heat_convergence.testing.simulation.drift.drift_runs import LIMITS, DriftRun
@@ -92,6 +98,22 @@ def _believe_holes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(WatchedType, "observe", observe)
 
 
+def _depend_on_notifications(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Read what notifications are about, and nothing else after the first read."""
+    monkeypatch.setattr(DriftWatch, "_next_interval_s", lambda *_args: 1e6)
+
+
+def _read_for_each_notification(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make the resources due at once, however often notifications come."""
+    no_pause = ReadPause(timedelta(0), timedelta(0))
+    original = MemoryWatchRepository.advance_groups
+    monkeypatch.setattr(
+        MemoryWatchRepository,
+        "advance_groups",
+        lambda self, hints, now, _pause: original(self, hints, now, no_pause),
+    )
+
+
 @pytest.mark.parametrize(
     ("break_code", "rule", "text"),
     [
@@ -102,6 +124,8 @@ def _believe_holes(monkeypatch: pytest.MonkeyPatch) -> None:
         (_ignore_windows, 14, "outside of"),
         (_forget_ends, 15, "no end of the repair"),
         (_record_ends_silently, 15, "was not announced"),
+        (_depend_on_notifications, 16, "differs, unnoticed"),
+        (_read_for_each_notification, 17, "too often"),
     ],
 )
 def test_broken_code_is_detected(

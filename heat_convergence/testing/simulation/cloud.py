@@ -11,6 +11,7 @@ import math
 import random
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from heat_convergence.common.failures import Conflict, ResourceGone
@@ -361,6 +362,7 @@ class CloudView:
         hidden_ids: Ids of objects that were ever unreachable.
         hole_share: The share of objects that each list leaves out.
         hole_random: Chooses them.
+        list_times: When lists were requested, by project.
     """
 
     def __init__(self, cloud: SimulatedCloud) -> None:
@@ -371,6 +373,7 @@ class CloudView:
         self.hidden_ids: frozenset[str] = frozenset()
         self.hole_share = 0.0
         self.hole_random = random.Random(0)
+        self.list_times: dict[str, list[datetime]] = {}
 
     def hide(self, object_ids: Iterable[str]) -> None:
         """Let no read show these objects, and show all others again."""

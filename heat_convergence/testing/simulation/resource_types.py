@@ -354,6 +354,7 @@ class WatchedType(SimulatedType, Watchable):
 
     def read_many(self, contexts: Sequence[ResourceContext]) -> Mapping[str, VerbResult]:
         """Read by one list; some of the objects that it lacks are read alone."""
+        self._view.list_times.setdefault(contexts[0].project_id, []).append(contexts[0].now)
         self._interceptor.before_observe(contexts)
         found: dict[str, VerbResult] = {}
         missing = []

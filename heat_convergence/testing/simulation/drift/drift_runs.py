@@ -29,9 +29,14 @@ from heat_convergence.testing.simulation.drift.repair_rules import (
     LOSS_RULE,
     RepairRules,
 )
+from heat_convergence.testing.simulation.drift.view_rules import (
+    find_frequent_reads,
+    find_wrong_view,
+)
 from heat_convergence.testing.simulation.environment import InvariantBroken, SimulatedEnvironment
 from heat_convergence.testing.simulation.event_queue import SIMULATION_START
 from heat_convergence.testing.simulation.fault_injector import FaultInjector, FaultProbabilities
+from heat_convergence.testing.simulation.resource_types import WatchedType
 from heat_convergence.testing.simulation.simulation_context import (
     UNLIMITED_TAKEOVERS,
     EnvironmentConfig,
@@ -94,7 +99,12 @@ def run_drift_seed(seed: int, store: Store) -> DriftRun:
         environment.faults.enabled = False
         environment.settle(SETTLE_TIMEOUT_S)
         _run_until_quiet(environment)
-        violation = _find_unrepaired(environment) or _find_endless(environment, rules)
+        violation = (
+            _find_unrepaired(environment)
+            or _find_endless(environment, rules)
+            or find_wrong_view(environment, WatchedType.name)
+            or find_frequent_reads(environment, config.observers)
+        )
     except InvariantBroken as broken:
         violation = broken.violation
     finally:
