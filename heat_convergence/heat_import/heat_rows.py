@@ -133,7 +133,7 @@ def load_trees(conn: Connection, roots: Sequence[HeatRow], max_events: int) -> l
                 files={row.id: row for row in files},
                 values={row.id: row for row in values},
                 credential=by_key.get(root.user_creds_id),
-                tags=[row.tag for row in tags if row.stack_id == root.id],
+                tags=[row.tag for row in tags if row.stack_id == root.id and row.tag],
                 locks=sum(locks.get(stack_id, 0) for stack_id in own_ids),
                 configs=[each for each in configs if each.id in config_ids],
                 deployments=own_deployments,

@@ -67,13 +67,41 @@ def to_utc(value: datetime | None) -> datetime | None:
     return None if value is None else value.replace(tzinfo=UTC)
 
 
+def parse_files(text: Any, purpose: str) -> dict[str, str]:
+    """Return the contents of files by name, of a JSON text.
+
+    Raises:
+        HeatValueUnreadable: it is no map of texts.
+    """
+    found = parse_map(text, purpose)
+    for name, content in found.items():
+        if not isinstance(content, str):
+            raise HeatValueUnreadable(f"{purpose}: {name} is no text")
+    return found
+
+
+def parse_uuid(text: Any, purpose: str) -> uuid.UUID:
+    """Return a UUID.
+
+    Raises:
+        HeatValueUnreadable: it is none.
+    """
+    try:
+        return uuid.UUID(text)
+    except (AttributeError, TypeError, ValueError) as error:
+        raise HeatValueUnreadable(f"{purpose} is no UUID") from error
+
+
 def physical_name(stack_name: str, resource_name: str, identifier: str) -> str:
     """Return the name under which Heat created a physical resource.
 
     The last part has 60 bits of the version 4 UUID, its time fields from the high end on, in
     base32.
+
+    Raises:
+        HeatValueUnreadable: the identifier is no UUID.
     """
-    fields = uuid.UUID(identifier).fields
+    fields = parse_uuid(identifier, f"the id of resource {resource_name}").fields
     parts = (fields[2] & 0xFFF, fields[1], fields[0])
     bits = 0
     for part, width in zip(parts, _SHORT_NAME_BITS, strict=True):
@@ -103,7 +131,7 @@ class HeatCipher:
         full = (self.key + self.key)[:32]
         return Fernet(base64.b64encode(full.encode("ascii")))
 
-    def decrypt(self, method: str | None, text: str, purpose: str) -> str:
+    def decrypt(self, method: str | None, text: str | None, purpose: str) -> str:
         """Return the plain text.
 
         Args:
@@ -112,8 +140,11 @@ class HeatCipher:
             purpose: what the value is, for the error.
 
         Raises:
-            HeatValueUnreadable: the key is wrong, or the method is none of Heat's last releases.
+            HeatValueUnreadable: there is no text, the key is wrong, or the method is none of
+                Heat's last releases.
         """
+        if not text:
+            raise HeatValueUnreadable(f"{purpose} is empty")
         if method != FERNET_METHOD:
             raise HeatValueUnreadable(f"{purpose} is encrypted with the unsupported {method}")
         try:

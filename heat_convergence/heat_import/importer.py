@@ -10,10 +10,13 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from functools import partial
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from heat_convergence.common.error_boundary import BoundaryName, ErrorBoundary
+from heat_convergence.common.error_log import ErrorSubject
 from heat_convergence.common.errors import AuthorizationFailure, Error, Retry, StackExists
 from heat_convergence.common.ids import IdFactory
 from heat_convergence.common.transactions import retry_transaction
@@ -68,7 +71,7 @@ class ImportRequest:
 
     Attributes:
         max_events: how many of the last events of each stack are imported.
-        dry_run: whether everything is done except writing.
+        dry_run: whether each transaction is rolled back at its end.
         cloud: logs in with the trusts and reads attributes; None without Keystone.
         engines_alive: whether an engine of Heat may go on with work in progress.
     """
@@ -117,13 +120,23 @@ class HeatImporter:
             return set(conn.scalars(query))
 
     def _import_tree(self, tree: HeatTree) -> ImportResult:
+        # RULE 11: whatever the rows of one tree make the code raise refuses that tree alone.
+        boundary = ErrorBoundary(BoundaryName.STACK, self.services.errors, (Error,))
+
+        def refuse(error: Exception, error_id: str) -> ImportResult:
+            reason = f"{type(error).__name__} (error id {error_id})"
+            return _refused(tree, Rejection(reason, _REMEDY_UNEXPECTED))
+
+        subject = ErrorSubject(tree.root.id)
+        return boundary.run(partial(self._import_or_refuse, tree), refuse, subject)
+
+    def _import_or_refuse(self, tree: HeatTree) -> ImportResult:
         rejection = find_rejection(tree, engines_alive=self.request.engines_alive)
         if rejection is not None:
             return _refused(tree, rejection)
         try:
             found = self._build(tree)
-            if not self.request.dry_run:
-                self._write(found)
+            self._write(found)
         except HeatValueUnreadable as error:
             return _refused(tree, Rejection(str(error), _REMEDY_UNREADABLE))
         except StackExists:
@@ -161,9 +174,13 @@ class HeatImporter:
         return found
 
     def _write(self, tree: ImportedTree) -> None:
+        """Write the tree; a dry run takes it back, so that it meets what the database refuses."""
+
         def attempt() -> None:
             with self.database.write() as conn:
                 write_tree(conn, tree, self.services.clock())
+                if self.request.dry_run:
+                    conn.rollback()
 
         retry_transaction(attempt, wait=time.sleep)
 
@@ -176,6 +193,9 @@ _REMEDY_TRUST = (
     " Heat by its owner makes a new trust; delete the stack there if its project is gone"
 )
 _REMEDY_EXISTS = "delete or rename that stack, or purge it if it is deleted"
+_REMEDY_UNEXPECTED = (
+    "the log has the place in the code under this id; report it, or delete the stack in Heat"
+)
 _REMEDY_TEMPLATE = "update the stack in Heat with a template that this service accepts"
 
 

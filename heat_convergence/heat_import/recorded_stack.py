@@ -18,6 +18,7 @@ from heat_convergence.heat_import.heat_values import (
     INTERRUPTED,
     HeatCipher,
     HeatValueUnreadable,
+    parse_files,
     parse_map,
     to_utc,
 )
@@ -58,10 +59,10 @@ class TreeReader:
         row = self.tree.templates.get(key)
         if row is None:
             raise HeatValueUnreadable(f"template {key} is missing")
-        files = parse_map(row.files, f"files of template {key}")
+        files = parse_files(row.files, f"files of template {key}")
         stored = self.tree.files.get(row.files_id)
         if not files and stored is not None:
-            files = parse_map(stored.files, f"files {row.files_id}")
+            files = parse_files(stored.files, f"files {row.files_id}")
         found = parse_map(row.template, f"template {key}")
         environment = parse_map(row.environment, f"environment of template {key}")
         return RecordedTemplate(

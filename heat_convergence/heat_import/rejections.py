@@ -6,7 +6,7 @@ Called by ``importer`` before anything is built. Pure functions over rows.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from heat_convergence.heat_import.heat_rows import HeatRow, HeatTree
@@ -15,6 +15,8 @@ _WAIT = (
     "wait until the action ends, or cancel it, then import again; with Heat's engines stopped the"
     " stack is imported as failed"
 )
+_OF_DEPLOYMENTS = ("tenant", "config_id", "server_id")
+_REPAIR = "repair the row in Heat's database, or delete the stack in Heat"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,11 @@ def find_rejection(tree: HeatTree, *, engines_alive: bool) -> Rejection | None:
 
 
 def _rejections(tree: HeatTree, *, engines_alive: bool) -> Iterator[Rejection]:
+    if tree.root.owner_id is not None:
+        yield Rejection(
+            f"its parent stack {tree.root.owner_id} does not exist",
+            "delete this nested stack in Heat",
+        )
     for stack in tree.stacks:
         if stack.backup:
             yield Rejection(
@@ -59,24 +66,45 @@ def _work_in_progress(tree: HeatTree) -> Iterator[Rejection]:
 
 
 def _contradictions(tree: HeatTree) -> Iterator[Rejection]:
-    repair = "repair the row in Heat's database, or delete the stack in Heat"
     for stack in tree.stacks:
-        rows = tree.resources.get(stack.id, ())
-        if stack.raw_template_id not in tree.templates:
-            yield Rejection(f"stack {stack.name} has no template", repair)
-        counts = Counter(row.name for row in rows if not _is_replacement(row))
-        for name in sorted(name for name, count in counts.items() if count > 1):
-            yield Rejection(
-                f"stack {stack.name} has several resources {name}", "update it in Heat once more"
-            )
-        if stack.owner_id is not None and not _has_parent(stack, tree):
-            yield Rejection(
-                f"nested stack {stack.name} ({stack.id}) belongs to no resource of its parent",
-                "delete that nested stack in Heat",
-            )
+        yield from _contradictions_of_stack(stack, tree)
+    uuids = Counter(row.uuid for row in tree.all_resources)
     for row in tree.all_resources:
+        if not row.name or uuids[row.uuid] > 1:
+            yield Rejection(f"resource {row.name} has no name, or another one's id", _REPAIR)
         if row.current_template_id is not None and row.current_template_id not in tree.templates:
-            yield Rejection(f"resource {row.name} has no template", repair)
+            yield Rejection(f"resource {row.name} has no template", _REPAIR)
+    yield from _incomplete_rows("software config", tree.configs, ("tenant",))
+    yield from _incomplete_rows("software deployment", tree.deployments, _OF_DEPLOYMENTS)
+
+
+def _contradictions_of_stack(stack: HeatRow, tree: HeatTree) -> Iterator[Rejection]:
+    rows = tree.resources.get(stack.id, ())
+    if not stack.name or not stack.tenant:
+        yield Rejection(f"stack {stack.id} has no name or no project", _REPAIR)
+    if stack.tenant != tree.root.tenant:
+        yield Rejection(f"nested stack {stack.name} is in project {stack.tenant}", _REPAIR)
+    if stack.raw_template_id not in tree.templates:
+        yield Rejection(f"stack {stack.name} has no template", _REPAIR)
+    counts = Counter(row.name for row in rows if not _is_replacement(row))
+    for name in sorted(str(name) for name, count in counts.items() if count > 1):
+        yield Rejection(
+            f"stack {stack.name} has several resources {name}", "update it in Heat once more"
+        )
+    if stack.owner_id is not None and not _has_parent(stack, tree):
+        yield Rejection(
+            f"nested stack {stack.name} ({stack.id}) belongs to no resource of its parent",
+            "delete that nested stack in Heat",
+        )
+
+
+def _incomplete_rows(
+    name: str, rows: Iterable[HeatRow], columns: Iterable[str]
+) -> Iterator[Rejection]:
+    for row in rows:
+        missing = [column for column in columns if getattr(row, column) is None]
+        if missing:
+            yield Rejection(f"{name} {row.id} has no {missing[0]}", _REPAIR)
 
 
 def _is_replacement(row: HeatRow) -> bool:

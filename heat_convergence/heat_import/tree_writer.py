@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
-from uuid import UUID
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
@@ -42,6 +41,7 @@ from heat_convergence.heat_import.heat_values import (
     HeatCipher,
     HeatValueUnreadable,
     parse_map,
+    parse_uuid,
     to_utc,
 )
 from heat_convergence.heat_import.tree_builder import ImportedStack
@@ -231,7 +231,7 @@ def _events(rows: Sequence[HeatRow]) -> Iterator[Event]:
 
 def _event_id(row: HeatRow, second: datetime, count: int) -> str:
     """Return an id that sorts by time, with random bits of Heat's id."""
-    random_bits = UUID(row.uuid).int & (2**62 - 1)
+    random_bits = parse_uuid(row.uuid, f"the id of event {row.id}").int & (2**62 - 1)
     return build_uuid7(int(second.timestamp() * 1000), (count & 0xFFF) << 62 | random_bits)
 
 

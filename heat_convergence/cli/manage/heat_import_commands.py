@@ -108,8 +108,21 @@ def _import(
         engines_alive=bool(hosts),
     )
     importer = HeatImporter(components.database, services, components.ids, request)
-    roots = heat_database.list_roots(conn, parsed.project, parsed.stack)
+    roots = _select_roots(conn, parsed)
     return _report(importer, conn, roots, None if parsed.dry_run else _stack_users(components))
+
+
+def _select_roots(conn: Connection, parsed: argparse.Namespace) -> list[HeatRow]:
+    """Return the root stacks that the arguments name.
+
+    Raises:
+        Invalid: Heat has no root stack of a name or id.
+    """
+    roots = heat_database.list_roots(conn, parsed.project, parsed.stack)
+    unknown = set(parsed.stack) - {key for root in roots for key in (root.id, root.name)}
+    if unknown:
+        raise Invalid(f"Heat has no stack {', '.join(sorted(unknown))}")
+    return roots
 
 
 def _report(
@@ -193,11 +206,18 @@ def _heat_options(parsed: argparse.Namespace) -> _HeatOptions:
 
 
 def _read_config(path: str) -> _HeatOptions:
-    """Return the options of Heat's configuration file."""
+    """Return the options of Heat's configuration file.
+
+    Raises:
+        Invalid: It is missing, may not be read, or is no such file.
+    """
     conf = cfg.ConfigOpts()
     for _field, group, name in _HEAT_OPTIONS:
         conf.register_opt(cfg.StrOpt(name), group=group)
-    conf([], default_config_files=[path], default_config_dirs=[])
+    try:
+        conf([], default_config_files=[path], default_config_dirs=[])
+    except (cfg.Error, OSError, UnicodeDecodeError) as error:
+        raise Invalid(f"Heat's configuration file {path} cannot be read: {error}") from error
     return _HeatOptions(
         **{
             field: conf[name] if group is None else conf[group][name]

@@ -27,6 +27,7 @@ Rows = dict[str, list[dict[str, Any]]]
 HEAT_KEY = "sixteen letters!" * 2
 PROJECT = "project-of-demo"
 REVISION = "97b2a986f922"
+BACKUP = {"volume_type": "", "backup_id": "backup-of-volume"}
 _DATA = Path(__file__).parent / "data" / "heat_database.json"
 _JSON_VALUES = {"resource_properties_data": ("data",)}
 
@@ -40,6 +41,35 @@ def _stored_rows() -> Rows:
 def heat_rows() -> Rows:
     """Return the rows of all tables, to be changed."""
     return copy.deepcopy(_stored_rows())
+
+
+def entry(name: str, resource_type: str, data: Mapping[str, str]) -> dict[str, Any]:
+    """Return what Heat saves of one resource."""
+    return {
+        "name": name,
+        "resource_id": f"id-of-{name}",
+        "type": resource_type,
+        "action": "CREATE",
+        "status": "COMPLETE",
+        "metadata": {},
+        "resource_data": dict(data),
+    }
+
+
+def rows_with_snapshot() -> Rows:
+    """Return rows in which the resources of the snapshot are saved."""
+    rows = heat_rows()
+    [saved] = rows["snapshot"]
+    parts = [
+        entry("volume", "OS::Cinder::Volume", BACKUP),
+        entry("s", "OS::Heat::RandomString", {}),
+    ]
+    rows["resource_snapshot"] = [
+        {"id": f"part-{each['name']}", "snapshot_id": saved["id"],
+         "resource_name": each["name"], "data": each}
+        for each in parts
+    ]  # fmt: skip
+    return rows
 
 
 def rows_of(rows: Rows, table: str, **values: Any) -> list[dict[str, Any]]:

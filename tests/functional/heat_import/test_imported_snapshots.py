@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
@@ -19,15 +19,17 @@ from heat_convergence.heat_import.importer import ImportResult, ImportStatus
 from heat_convergence.resources.protocol.verb_values import ResourceContext, VerbResult
 from tests.functional.harness import LocalService
 from tests.functional.heat_import.heat_source import (
+    BACKUP,
     PROJECT,
     Rows,
+    entry,
     heat_rows,
     import_all,
     rows_of,
+    rows_with_snapshot,
     write_heat_database,
 )
 
-BACKUP = {"volume_type": "", "backup_id": "backup-of-volume"}
 OLD_RELEASE = "c6214ca60943"  # pragma: allowlist secret
 
 
@@ -36,35 +38,6 @@ def service(tmp_path: Path) -> Any:
     service = LocalService(f"sqlite:///{tmp_path}/hc.sqlite", custom_constraints=None)
     yield service
     service.close()
-
-
-def entry(name: str, resource_type: str, data: Mapping[str, str]) -> dict[str, Any]:
-    """Return what Heat saves of one resource."""
-    return {
-        "name": name,
-        "resource_id": f"id-of-{name}",
-        "type": resource_type,
-        "action": "CREATE",
-        "status": "COMPLETE",
-        "metadata": {},
-        "resource_data": dict(data),
-    }
-
-
-def rows_with_snapshot() -> Rows:
-    """Return rows in which the resources of the snapshot are saved."""
-    rows = heat_rows()
-    [saved] = rows["snapshot"]
-    parts = [
-        entry("volume", "OS::Cinder::Volume", BACKUP),
-        entry("s", "OS::Heat::RandomString", {}),
-    ]
-    rows["resource_snapshot"] = [
-        {"id": f"part-{each['name']}", "snapshot_id": saved["id"],
-         "resource_name": each["name"], "data": each}
-        for each in parts
-    ]  # fmt: skip
-    return rows
 
 
 def import_snap(service: LocalService, folder: Path, rows: Rows, **source: Any) -> ImportResult:
