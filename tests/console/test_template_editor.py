@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import pytest
 from playwright.sync_api import expect
 
-from tests.console.browser import RecordedPage, take_screenshot
+from tests.console.browser import RecordedPage, drop_files, take_screenshot
 from tests.console.conftest import EmulatedConsole
 from tests.functional.openstack_types.emulated_service import create_stack, port, template
 
+HOLD_S = 10  # on a busy machine
+# Keeps the longest time, in milliseconds, for which the page did nothing else.
+RECORD_LONGEST_HOLD = """window.longestHoldMs = 0;
+let last = performance.now();
+setInterval(() => {
+    window.longestHoldMs = Math.max(window.longestHoldMs, performance.now() - last);
+    last = performance.now();
+}, 20);"""
 START = """heat_template_version: 2018-08-31
 parameters:
   size: {type: number}
@@ -81,3 +90,59 @@ def test_templates_and_versions_are_compared(
     page.get_by_role("button", name="Compare").last.click()
     expect(removed).to_have_count(1)
     expect(added).to_have_count(1)
+
+
+def large_template(word: str) -> str:
+    """Return a template of 5 MB."""
+    line = "    properties: {value: %s}\n"
+    lines = (f"  r{number}:\n    type: OS::Heat::Value\n{line % word}" for number in range(90_000))
+    return f"heat_template_version: 2018-08-31\nresources:\n{''.join(lines)}"
+
+
+SMALL = "heat_template_version: 2018-08-31\nparameters: {size: {type: number}}\n"
+LARGE_TEXTS = {
+    "YAML": large_template("a"),
+    "empty lines": "\n" * 5_000_000 + START,
+    "one line of spaces": f"{START}# {' ' * 5_000_000}\n",
+}
+
+
+@pytest.mark.parametrize("name", LARGE_TEXTS)
+def test_templates_of_5_megabytes_do_not_hold_the_page(
+    recorded: RecordedPage, emulated: EmulatedConsole, name: str
+) -> None:
+    recorded.page.add_init_script(RECORD_LONGEST_HOLD)
+    page = recorded.open(f"{emulated.url}/#/p/create")
+    drop_files(page, ".goal", {"t.yaml": LARGE_TEXTS[name]})
+    expect(page.get_by_text("t.yaml has")).to_contain_text("too many to be edited here")
+    expect(page.get_by_role("alert")).to_contain_text("limit exceeded")
+    page.get_by_role("button", name="Use another text").click()
+    page.get_by_label("Template", exact=True).fill(SMALL)
+    expect(page.get_by_label("size")).to_be_visible()
+    held_s = page.evaluate("window.longestHoldMs") / 1e3
+    print(f"{name}: {held_s:.1f} s")
+    assert held_s < HOLD_S
+
+
+def test_line_of_a_megabyte_is_not_completed(
+    recorded: RecordedPage, emulated: EmulatedConsole
+) -> None:
+    recorded.page.add_init_script(RECORD_LONGEST_HOLD)
+    page = recorded.open(f"{emulated.url}/#/p/create")
+    text = page.get_by_label("Template", exact=True)
+    text.fill(f"{START}    value: {{get_param: {' ' * 900_000}x")
+    text.press("Control+Space")
+    expect(page.get_by_role("alert")).not_to_be_empty()
+    assert page.evaluate("window.longestHoldMs") / 1e3 < HOLD_S
+
+
+def test_large_templates_are_compared(recorded: RecordedPage, emulated: EmulatedConsole) -> None:
+    recorded.page.add_init_script(RECORD_LONGEST_HOLD)
+    page = recorded.open(f"{emulated.url}/#/p/compare")
+    for number, word in enumerate("ab"):
+        drop_files(page, f".halves > div:nth-child({number + 1})", {word: large_template(word)})
+    page.get_by_role("button", name="Compare").last.click()
+    expect(page.get_by_text("lines differ. The first 5000 lines are shown.")).to_be_visible()
+    held_s = page.evaluate("window.longestHoldMs") / 1e3
+    print(f"compared: {held_s:.1f} s")
+    assert held_s < HOLD_S

@@ -6,6 +6,7 @@
  */
 
 const MOST = 10;
+const LONGEST_LINE = 2000; // of what is completed: the time of a search grows with its square
 const REFERENCES = { get_param: "parameters", get_resource: "resources", get_attr: "resources", depends_on: "resources" };
 const REFERENCE = /\b(get_param|get_resource|get_attr|depends_on):\s*\[?\s*["']?([\w.-]*)$/;
 const NOTHING = { from: 0, items: [] };
@@ -21,7 +22,7 @@ const NOTHING = { from: 0, items: [] };
 export function suggest(text, caret, schema) {
   const start = text.lastIndexOf("\n", caret - 1) + 1;
   const line = text.slice(start, caret);
-  if (/^\s*#/.test(line) || /^\s*\{/.test(text)) return NOTHING;
+  if (line.length > LONGEST_LINE || /^\s*#/.test(line) || /^\s*\{/.test(text)) return NOTHING;
   const lines = text.split("\n");
   const place = { lines, row: text.slice(0, start).split("\n").length - 1, schema };
   const [prefix, choices] = choicesAt(line, place);

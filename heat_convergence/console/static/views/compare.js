@@ -1,6 +1,7 @@
 /** The difference of two templates that are pasted, dropped or chosen. */
 
 import { button, field, fill, h } from "../lib/dom.js";
+import { largeText } from "../lib/large_text.js";
 import { differenceTable } from "./difference_table.js";
 
 /** Return the view. */
@@ -8,7 +9,7 @@ export function showCompare() {
   const before = side("First template");
   const after = side("Second template");
   const found = h("div");
-  const compare = () => fill(found, differenceTable(before.text.value, after.text.value, "Difference of the templates"));
+  const compare = () => fill(found, differenceTable(before.value(), after.value(), "Difference of the templates"));
   const element = h(
     "section",
     {},
@@ -22,12 +23,14 @@ export function showCompare() {
 
 function side(label) {
   const text = h("textarea", { "aria-label": label, rows: "14", spellcheck: "false", autocomplete: "off" });
-  const element = h("div", {}, field(`${label}: type, paste or drop a file`, text));
+  const large = largeText(text);
+  const element = h("div", {}, field(`${label}: type, paste or drop a file`, text), large.note);
   for (const name of ["dragover", "drop"]) {
     element.addEventListener(name, async (event) => {
       event.preventDefault();
-      if (name === "drop" && event.dataTransfer.files.length) text.value = await event.dataTransfer.files[0].text();
+      const [file] = name === "drop" ? event.dataTransfer.files : [];
+      if (file) large.set(await file.text(), file.name);
     });
   }
-  return { element, text };
+  return { element, value: large.value };
 }

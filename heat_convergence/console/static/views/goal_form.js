@@ -7,11 +7,13 @@
 
 import { post } from "../lib/api.js";
 import { button, field, fill, h } from "../lib/dom.js";
+import { largeText } from "../lib/large_text.js";
 import { templateEditor } from "./template_editor.js";
 
 const VALIDATE_AFTER_MS = 500;
-const TEMPLATE = /^[{\s]*["']?(heat_template_version|AWSTemplateFormatVersion|HeatTemplateFormatVersion)/m;
-const ENVIRONMENT = /^[{\s]*["']?(resource_registry|parameter_defaults|parameters)["']?\s*:/m;
+// Spaces and not line ends: each of many empty lines would be searched up to the last of them.
+const TEMPLATE = /^[{ \t]*["']?(heat_template_version|AWSTemplateFormatVersion|HeatTemplateFormatVersion)/m;
+const ENVIRONMENT = /^[{ \t]*["']?(resource_registry|parameter_defaults|parameters)["']?\s*:/m;
 
 /**
  * Return the form.
@@ -21,6 +23,7 @@ const ENVIRONMENT = /^[{\s]*["']?(resource_registry|parameter_defaults|parameter
 export function goalForm({ template = "", keepsParameters = false } = {}) {
   const editor = templateEditor(template, () => later());
   const { text } = editor;
+  const goal = largeText(text);
   const environment = textArea("Environment", "", () => later());
   const problem = h("pre.failed", { role: "alert", hidden: true });
   const parameters = h("fieldset", { hidden: true });
@@ -36,6 +39,7 @@ export function goalForm({ template = "", keepsParameters = false } = {}) {
     {},
     h("p", {}, "Type or paste a template, drop files here, or ", button("choose files", () => chooser.click()), chooser),
     editor.element,
+    goal.note,
     fileList,
     parameters,
     h("details", {}, h("summary", {}, "Environment"), field("Environment", environment)),
@@ -55,7 +59,7 @@ export function goalForm({ template = "", keepsParameters = false } = {}) {
     for (const file of chosen) {
       const content = await file.text();
       if (isTemplateMissing && TEMPLATE.test(content)) {
-        text.value = content;
+        goal.set(content, file.name);
         isTemplateMissing = false;
       } else if (!environment.value && ENVIRONMENT.test(content)) environment.value = content;
       else files.set(file.name, content);
@@ -72,7 +76,7 @@ export function goalForm({ template = "", keepsParameters = false } = {}) {
   async function validate() {
     clearTimeout(timer);
     const mine = ++turn;
-    if (!text.value.trim()) return;
+    if (!goal.value().trim()) return;
     lint(mine);
     let found = {};
     let message = "";
@@ -120,7 +124,7 @@ export function goalForm({ template = "", keepsParameters = false } = {}) {
   }
 
   function source() {
-    const body = { template: text.value };
+    const body = { template: goal.value() };
     if (environment.value.trim()) body.environment = environment.value;
     if (files.size) body.files = Object.fromEntries(files);
     return body;
@@ -136,11 +140,11 @@ export function goalForm({ template = "", keepsParameters = false } = {}) {
       return { ...source(), parameters: Object.fromEntries(values) };
     },
     /** The text of the template. */
-    template: () => text.value,
+    template: goal.value,
     onInput: (listener) => text.addEventListener("input", listener),
     /** Show another template. */
     setTemplate(value) {
-      text.value = value;
+      goal.set(value);
       validate();
     },
   };
