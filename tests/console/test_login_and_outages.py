@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from playwright.sync_api import Page, Route, expect
 
 from tests.console.browser import RecordedPage, take_screenshot
@@ -19,17 +20,26 @@ TOKEN = {
 }
 
 
+SECRETS = {
+    "password": "right",
+    "token": "of-the-command-line",
+    "application_credential_secret": "of-the-credential",
+}
+
+
 class ProtectedService:
-    """A Keystone between the page and the service: accepts one password and its token.
+    """A Keystone between the page and the service: accepts one secret of each kind of login.
 
     Attributes:
         is_expired: Whether the token is refused.
         tokens: The tokens that requests had.
+        logins: What the page has sent to log in.
     """
 
     def __init__(self, page: Page) -> None:
         self.is_expired = False
         self.tokens: set[str | None] = set()
+        self.logins: list[dict[str, str]] = []
         page.route("**/console/settings.json", self._settings)
         page.route("**/console/tokens", self._log_in)
         page.route("**/v1/**", self._call)
@@ -39,7 +49,8 @@ class ProtectedService:
 
     def _log_in(self, route: Route) -> None:
         body = json.loads(route.request.post_data or "{}")
-        if body.get("password") == "right":
+        self.logins.append(body)
+        if any(body.get(name) == secret for name, secret in SECRETS.items()):
             self.is_expired = False
             route.fulfill(json=TOKEN)
         else:
@@ -80,6 +91,50 @@ def test_expired_token_is_requested_again_and_nothing_is_lost(
     assert service.tokens == {"t0ken"}
     stored = page.evaluate("[localStorage.length, sessionStorage.length, document.cookie]")
     assert stored == [0, 0, ""]
+
+
+@pytest.mark.parametrize(
+    ("method", "values", "sent"),
+    [
+        (
+            "password",
+            {"username": "anna", "password": "right", "project_name": "shop"},
+            {"user_domain_name": "Default", "project_domain_name": "Default"},
+        ),
+        ("token", {"token": "of-the-command-line"}, {}),
+        (
+            "application_credential",
+            {
+                "application_credential_id": "1d",
+                "application_credential_secret": "of-the-credential",
+            },
+            {},
+        ),
+    ],
+)
+def test_users_log_in_by_three_methods_and_out_again(
+    recorded: RecordedPage,
+    emulated: EmulatedConsole,
+    method: str,
+    values: dict[str, str],
+    sent: dict[str, str],
+) -> None:
+    service = ProtectedService(recorded.page)
+    page = recorded.open(emulated.url)
+    dialog = page.get_by_role("dialog")
+    page.keyboard.press("Escape")  # without a login there is nothing to show
+    dialog.get_by_label("Log in with").select_option(method)
+    for name, value in values.items():
+        dialog.locator(f"input[name={name}]").fill(value)
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("0 of 0 stacks")).to_be_visible()
+    assert service.logins == [{"method": method, **values, **sent}]
+    for secret in (*SECRETS.values(), "t0ken"):
+        assert secret not in page.content()
+        assert secret not in page.url
+    page.get_by_role("button", name="Log out").click()
+    expect(dialog.get_by_label("Log in with")).to_be_visible()
+    assert service.tokens == {"t0ken"}
 
 
 def test_address_of_another_project_is_not_opened_silently(

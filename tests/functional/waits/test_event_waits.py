@@ -70,7 +70,7 @@ def wait_for_events(
 def test_waiting_requests_hold_no_thread_and_end_with_an_event(
     served: ServedApplication, service: LocalService, stack: str
 ) -> None:
-    waiting = [wait_for_events(served, service, stack, 60) for _ in range(50)]
+    waiting = [wait_for_events(served, service, stack, 60) for _ in range(200)]
     for _ in range(3):
         assert events_of(served.ask(request_bytes(stack, "limit=1")))
     service.send("PUT", stack, {"template": TEMPLATE})

@@ -153,7 +153,7 @@ def test_waiting_requests_hold_no_thread_and_end_with_a_change(
 ) -> None:
     path = create(service, "s")
     _, marker = changes(service, "0")
-    waiting = [wait_for_changes(served, marker, 60) for _ in range(50)]
+    waiting = [wait_for_changes(served, marker, 60) for _ in range(200)]
     of_other_project = wait_for_changes(served, marker, 1, project="q")
     for _ in range(3):
         assert names_of(served.ask(b"GET /v1/p/stacks HTTP/1.1\r\nHost: x\r\n\r\n")) == ["s"]
