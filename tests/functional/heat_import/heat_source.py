@@ -82,8 +82,16 @@ def rows_of(rows: Rows, table: str, **values: Any) -> list[dict[str, Any]]:
 def write_heat_database(
     path: Path, rows: Rows | None = None, *, key: str = HEAT_KEY, revision: str | None = REVISION
 ) -> str:
-    """Write a database and return its URL."""
+    """Write a database in a file and return its URL."""
     url = f"sqlite:///{path}"
+    fill_heat_database(url, rows, key=key, revision=revision)
+    return url
+
+
+def fill_heat_database(
+    url: str, rows: Rows | None = None, *, key: str = HEAT_KEY, revision: str | None = REVISION
+) -> None:
+    """Create Heat's tables in an empty database, with rows."""
     engine = sa.create_engine(url)
     metadata.create_all(engine)
     cipher = _fernet(key)
@@ -94,7 +102,6 @@ def write_heat_database(
             for row in found:
                 conn.execute(TABLES[table].insert().values(**_stored(table, row, cipher)))
     engine.dispose()
-    return url
 
 
 def _fernet(key: str) -> Callable[[str], str]:
