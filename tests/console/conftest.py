@@ -57,7 +57,8 @@ class EmulatedConsole:
 @pytest.fixture
 def emulated(tmp_path: Path) -> Iterator[EmulatedConsole]:
     cloud = ClockedEmulation()
-    service = emulation_service(cloud, tmp_path, options=ApiOptions(console=True))
+    options = ApiOptions(console=True, max_resources_per_stack=-1)
+    service = emulation_service(cloud, tmp_path, options=options)
     service.use_settings(watch_interval_s=INTERVAL_S)
     server = ServedApplication(NATIVE, service.app, HttpLimits())
     yield EmulatedConsole(f"http://127.0.0.1:{server.address[1]}/console", service, cloud)
