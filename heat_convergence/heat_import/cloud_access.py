@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -67,6 +67,19 @@ class CloudAccess:
             return self._clouds().get(tree_id).heat_base_url
         except Error:
             return None
+
+    def waitcondition_url(self, tree_id: str) -> str | None:
+        """Return the base of signed URLs of a Heat without an option for it.
+
+        It is the CloudFormation endpoint of the catalog; None if there is none.
+        """
+        settings = replace(self.settings, metadata_url=None)  # that is this service's
+        cloud = StackCloudCache(settings, self.service_auth, self._credentials.get).get(tree_id)
+        try:
+            found = cloud.metadata_url
+        except Error:
+            return None
+        return None if found is None else f"{found}waitcondition"
 
     def observe(self, stack: Stack, rows: Sequence[Resource]) -> ObservedAttributes:
         """Return the attributes of resources of cloud services, by row id."""

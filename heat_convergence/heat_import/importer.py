@@ -162,7 +162,12 @@ class HeatImporter:
         if request.cloud is not None and credential is not None:
             request.cloud.log_in(root_id, credential)
             observe = request.cloud.observe
-            address = replace(address, heat_url=request.cloud.heat_url(root_id))
+            address = replace(
+                address,
+                heat_url=request.cloud.heat_url(root_id),
+                waitcondition_url=address.waitcondition_url
+                or request.cloud.waitcondition_url(root_id),
+            )
         builder = ImportedTreeBuilder(
             self.services, self.ids, tree, request.cipher, address, observe
         )

@@ -352,6 +352,10 @@ class FakeKeystone:
             raise KeystoneHttpError(404, "Could not find project.")
         return Response(status=204)
 
+    def _patch_projects(self, caller: Any, parts: Any, body: Any, request: Any) -> Response:
+        self.projects[parts[0]].update(body["project"])
+        return _json({"project": self.projects[parts[0]]})
+
     def _put_projects(self, caller: Any, parts: Any, body: Any, request: Any) -> Response:
         self.grants.add((parts[0], parts[2], parts[4]))
         return Response(status=204)

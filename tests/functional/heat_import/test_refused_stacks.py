@@ -225,6 +225,10 @@ class RefusingKeystone(CloudAccess):
         """Return no address."""
         return None
 
+    def waitcondition_url(self, tree_id: str) -> str | None:
+        """Return no address."""
+        return None
+
     def observe(self, stack: Stack, rows: Sequence[Resource]) -> ObservedAttributes:
         """Return nothing."""
         return {}
