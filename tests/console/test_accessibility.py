@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from typing import Literal
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
+from heat_convergence.testing.sample_rows import service_row
 from tests.console.browser import TIMEOUT_MS
 from tests.console.conftest import EmulatedConsole
 from tests.functional.drift.drift_cases import ours, watch
@@ -51,6 +53,11 @@ PROJECT_VIEWS = {
     "service": "None is suspected",
     "overview": "1 stacks, 0 in progress",
 }
+FAILING = {
+    "heat_template_version": "2018-08-31",
+    "resources": {"broken": {"type": "OS::Heat::TestResource", "properties": {"fail": True}}},
+}
+OPEN_CIRCUIT = {"service": "compute", "region": "", "project_id": "", "failures": 5, "open_s": 9}
 
 
 @pytest.fixture(params=VARIANTS)
@@ -91,3 +98,41 @@ def test_views_break_no_rule_of_accessibility(page: Page, emulated: EmulatedCons
     page.get_by_role("button", name="Delete").click()
     found["dialog"] = violations(page)
     assert [f"{view}: {each}" for view, listed in found.items() for each in listed] == []
+
+
+def test_views_with_mistakes_and_failures_break_no_rule(
+    page: Page, emulated: EmulatedConsole
+) -> None:
+    service, found = emulated.service, {}
+    path = create_stack(service, template(port=port(name="front")))
+    body = {"stack_name": "failed", "template": FAILING}
+    failed = service.send("POST", "/stacks", body).json["stack"]["id"]
+    changed = {"action": "patch", "template": template(port=port(name="back"))}
+    plan = service.send("POST", f"{path}/plans", changed).json["plan"]["id"]
+    worker = service_row(endpoint_states={"open": [OPEN_CIRCUIT], "slow": []})
+    service.services.store.workers.record_heartbeat(worker, service.clock())
+    views = {
+        f"stacks/failed/{failed}": "First failure",
+        f"stacks/failed/{failed}/timeline": "broken",
+        f"plans/{plan}": "Execute the plan",
+        "overview": "not called for",
+        "service": worker.hostname,
+        "stacks": "2 of 2 stacks",
+    }
+    for view, text in views.items():
+        page.goto(f"{emulated.url}/#/p/{view}")
+        expect(page.locator("main")).to_contain_text(text)
+        found[view] = violations(page)
+    page.goto(f"{emulated.url}/#/p/create")
+    page.get_by_label("Template", exact=True).fill(json.dumps(FAILING).replace("fail", "fial"))
+    expect(page.get_by_role("list", name="Findings")).to_contain_text("fial")
+    found["findings"] = violations(page)
+    page.route("**/console/settings.json", ask_for_login)
+    page.goto(f"{emulated.url}/?login")
+    expect(page.get_by_role("dialog")).to_be_visible()
+    found["login"] = violations(page)
+    assert [f"{view}: {each}" for view, listed in found.items() for each in listed] == []
+
+
+def ask_for_login(route: Route) -> None:
+    route.fulfill(json={"auth": "keystone", "project_id": None})
