@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Route, expect
 
 from tests.console.browser import RecordedPage, drop_files, take_screenshot
 from tests.console.conftest import EmulatedConsole
@@ -100,6 +100,7 @@ def large_template(word: str) -> str:
 
 
 SMALL = "heat_template_version: 2018-08-31\nparameters: {size: {type: number}}\n"
+BAD_NAME = "not a name"
 LARGE_TEXTS = {
     "YAML": large_template("a"),
     "empty lines": "\n" * 5_000_000 + START,
@@ -146,3 +147,23 @@ def test_large_templates_are_compared(recorded: RecordedPage, emulated: Emulated
     held_s = page.evaluate("window.longestHoldMs") / 1e3
     print(f"compared: {held_s:.1f} s")
     assert held_s < HOLD_S
+
+
+def test_refusal_stays_when_the_check_of_the_template_ends_later(
+    recorded: RecordedPage, emulated: EmulatedConsole
+) -> None:
+    page = recorded.open(f"{emulated.url}/#/p/create")
+    held: list[Route] = []
+    page.route("**/validate", lambda route: held.append(route))
+    drop_files(page, ".goal", {"t.yaml": SMALL})
+    page.get_by_label("Name of the stack").fill(BAD_NAME)
+    page.get_by_role("button", name="Create the stack").click()
+    expect(page.get_by_role("alert")).to_contain_text(BAD_NAME)
+    for route in held:
+        route.continue_()
+    page.unroute("**/validate")
+    expect(page.get_by_label("size")).to_be_visible()
+    expect(page.get_by_role("alert")).to_contain_text(BAD_NAME)
+    page.get_by_label("Template", exact=True).press("End")
+    page.keyboard.type(" ")
+    expect(page.get_by_role("alert")).to_be_hidden()

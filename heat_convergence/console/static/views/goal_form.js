@@ -32,6 +32,7 @@ export function goalForm({ template = "", keepsParameters = false } = {}) {
   const inputs = new Map();
   let timer = null;
   let turn = 0;
+  let refusal = "";
 
   const chooser = h("input", { type: "file", multiple: true, hidden: true, "aria-label": "Files", onchange: () => take(chooser.files) });
   const element = h(
@@ -56,6 +57,7 @@ export function goalForm({ template = "", keepsParameters = false } = {}) {
   /** The first file that looks like a template is the template; others go with it by their names. */
   async function take(chosen) {
     let isTemplateMissing = true;
+    refusal = "";
     for (const file of chosen) {
       const content = await file.text();
       if (isTemplateMissing && TEMPLATE.test(content)) {
@@ -69,6 +71,7 @@ export function goalForm({ template = "", keepsParameters = false } = {}) {
   }
 
   function later() {
+    refusal = "";
     clearTimeout(timer);
     timer = setTimeout(validate, VALIDATE_AFTER_MS);
   }
@@ -86,7 +89,7 @@ export function goalForm({ template = "", keepsParameters = false } = {}) {
       message = error.message;
     }
     if (mine !== turn) return;
-    fail(message);
+    showProblem(message || refusal);
     if (!message) showParameters(found);
   }
 
@@ -96,7 +99,13 @@ export function goalForm({ template = "", keepsParameters = false } = {}) {
     if (mine === turn) editor.showFindings(found);
   }
 
+  /** Show why a request was refused, until something is changed: a check that ends later is no reason. */
   function fail(message) {
+    refusal = message;
+    showProblem(message);
+  }
+
+  function showProblem(message) {
     fill(problem, message);
     problem.hidden = !message;
   }
