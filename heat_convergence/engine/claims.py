@@ -22,6 +22,20 @@ from heat_convergence.engine.jobs import Job
 _STARTED = "state changed"
 
 
+def record_claim_at_once(
+    tx: Transaction, job: Job, claim: JobTransition, context: TraversalContext
+) -> bool:
+    """Claim the row of a job with one statement, unless it has changed since it was read.
+
+    Returns:
+        Whether the row is claimed.
+    """
+    if not tx.leases.claim_unchanged(job.row, claim, _shown_columns(job, context)):
+        return False
+    _insert_events(tx, [job], context)
+    return True
+
+
 def record_claims(
     tx: Transaction, jobs: Sequence[Job], claim: JobTransition, context: TraversalContext
 ) -> None:
@@ -32,16 +46,19 @@ def record_claims(
             context.report(Report(job.row, "lease taken over", job.action, reason))
     silent = [job for job in jobs if not job.step.traits.shows_progress]
     tx.jobs.apply([job.row.id for job in silent], claim)
-    shown = [job for job in jobs if job.step.traits.shows_progress]
     groups: dict[tuple[Action, bool, bool], list[Job]] = {}
-    for job in shown:
-        changes = not job.step.traits.only_observes
-        groups.setdefault((job.action, _goes_on(job), changes), []).append(job)
-    for (action, goes_on, changes), members in sorted(groups.items()):
-        columns = _columns(action, changes=changes)
-        if not goes_on:
-            columns["action_started_at"] = _started_at(members, context)
+    for job in jobs:
+        if job.step.traits.shows_progress:
+            changes = not job.step.traits.only_observes
+            groups.setdefault((job.action, _goes_on(job), changes), []).append(job)
+    for _key, members in sorted(groups.items()):
+        prepared = next((job for job in members if job.context is not None), members[0])
+        columns = _shown_columns(prepared, context)
         tx.jobs.apply([job.row.id for job in members], claim, **columns)
+    _insert_events(tx, jobs, context)
+
+
+def _insert_events(tx: Transaction, jobs: Sequence[Job], context: TraversalContext) -> None:
     tx.events.insert(
         [
             context.resource_event(job.row, Action.ADOPT, status, _STARTED)
@@ -55,8 +72,8 @@ def record_claims(
             context.resource_event(
                 job.row, job.action, Status.IN_PROGRESS, _STARTED, _shown_properties(job)
             )
-            for job in shown
-            if not _goes_on(job)
+            for job in jobs
+            if job.step.traits.shows_progress and not _goes_on(job)
         ]
     )
 
@@ -84,26 +101,30 @@ def _shown_properties(job: Job) -> Mapping[str, Any] | None:
     }
 
 
-def _columns(action: Action, *, changes: bool) -> ResourceColumns:
+def _shown_columns(job: Job, context: TraversalContext) -> ResourceColumns:
+    """Return the columns that show the action of a job; none if it shows no progress."""
+    if not job.step.traits.shows_progress:
+        return {}
     columns: ResourceColumns = {
-        "action": action,
+        "action": job.action,
         "status": Status.IN_PROGRESS,
         "status_reason": _STARTED,
     }
-    if changes and action is Action.UPDATE:
+    if not job.step.traits.only_observes and job.action is Action.UPDATE:
         columns["properties_hash"] = None  # until the outcome is known
-    elif action is Action.SUSPEND:
+    elif job.action is Action.SUSPEND:
         columns["suspended"] = True
+    if not _goes_on(job):
+        columns["action_started_at"] = _started_at(job, context)
     return columns
 
 
-def _started_at(jobs: Sequence[Job], context: TraversalContext) -> datetime:
-    """Return the time that the verbs of the jobs know as that of their action's start.
+def _started_at(job: Job, context: TraversalContext) -> datetime:
+    """Return the time that the job's verbs know as that of its action's start.
 
     The jobs of one message were prepared at the same time, which is before the claim.
     """
-    known = (job.context.started_at for job in jobs if job.context is not None)
-    return next(known, context.now)
+    return context.now if job.context is None else job.context.started_at
 
 
 def _goes_on(job: Job) -> bool:

@@ -41,7 +41,12 @@ from heat_convergence.engine.nested_executor import (
 )
 from heat_convergence.engine.pool import JobPool
 from heat_convergence.engine.preparation_journal import PreparationJournal
-from heat_convergence.engine.prepared_jobs import lock_prepared, reject_poisoned
+from heat_convergence.engine.prepared_jobs import (
+    PreparedJobs,
+    can_claim_at_once,
+    lock_prepared,
+    reject_poisoned,
+)
 from heat_convergence.engine.step_calls import LeaseCheck
 from heat_convergence.stacks.contained_bus import ContainedBus
 from heat_convergence.stacks.daemon_services import (
@@ -178,24 +183,21 @@ class Engine:
         Returns:
             The claimed jobs, and messages to send after the commit.
         """
-        jobs: list[Job] = []
         with self._journal.preparing(version, resource_ids):
             prepared = self._prepare(stack_id, version, resource_ids, error)
         log = EventLog(self._errors)
         context = self._context(self._clock(), log)
         with self._store.transaction() as tx:
-            found = tx.stacks.get_with_workload(stack_id)
+            found = prepared.stack_and_workload or tx.stacks.get_with_workload(stack_id)
             if found is None:
                 LOG.debug(
                     "message ignored, its stack is deleted: stack=%(stack)s", {"stack": stack_id}
                 )
                 return [], ()
             stack, load = found
-            limit = self._settings.max_job_takeovers
-            jobs = lock_prepared(tx, prepared, self._registry, limit)
-            if jobs:
-                self._write_claims(tx, jobs, token, context)
-            else:
+            tx.stacks.remember(stack)
+            jobs = self._claim_prepared(tx, prepared.jobs, token, context)
+            if not jobs:
                 LOG.debug(
                     "message ignored, its jobs are done or void:"
                     " stack=%(stack)s version=%(version)s",
@@ -212,18 +214,19 @@ class Engine:
 
     def _prepare(
         self, stack_id: str, version: int, resource_ids: Sequence[str], error: Error | None
-    ) -> list[Job]:
+    ) -> PreparedJobs:
         """Return the jobs that may be claimed; only reads, and evaluates what was read."""
         now = self._clock()
         with self._store.read() as tx:
             # RULE 2: a job starts when everything that it needs is ready.
-            stack, unblocked, takeovers = tx.leases.get_unblocked(stack_id, version, resource_ids)
-            rows = [row for row in unblocked if _is_claimable(row, version, now)]
+            unblocked = tx.leases.get_unblocked(stack_id, version, resource_ids)
+            stack = unblocked.stack
+            rows = [row for row in unblocked.rows if _is_claimable(row, version, now)]
             if stack is None or stack.version != version or not rows:
-                return []
+                return PreparedJobs()
             if error is not None:
-                return [reject_job(row, error) for row in rows]
-            rejected = reject_poisoned(rows, takeovers, self._settings.max_job_takeovers)
+                return PreparedJobs([reject_job(row, error) for row in rows], unblocked)
+            rejected = reject_poisoned(rows, unblocked.takeovers, self._settings.max_job_takeovers)
             poisoned = {job.row.id for job in rejected}
             rows = [row for row in rows if row.id not in poisoned]
             names = {name for row in rows for name in row.desired.referenced_names}
@@ -241,19 +244,28 @@ class Engine:
             functions=self._functions,
             limits=self._limits,
         )
-        return rejected + [
+        created = [
             self._boundary.create(row, partial(create_job, row, claim_context)) for row in rows
         ]
+        return PreparedJobs(rejected + created, unblocked)
 
-    def _write_claims(
-        self, tx: Transaction, jobs: Sequence[Job], token: str, context: TraversalContext
-    ) -> None:
+    def _claim_prepared(
+        self, tx: Transaction, prepared: Sequence[Job], token: str, context: TraversalContext
+    ) -> list[Job]:
+        """Write the claims of prepared jobs; return those that no other worker has taken."""
         # RULE 3 and 4: the lease and the intent are in the rows before any call.
         until = context.now + timedelta(seconds=self._settings.lease_s)
         self._leases.claim(token, until)
         claimed = format_mark(MarkType.CLAIMED, context.now, self._worker_id)
         transition = claim(self._worker_id, token, until).with_marks(claimed)
+        if can_claim_at_once(prepared, self._registry) and claims.record_claim_at_once(
+            tx, prepared[0], transition, context
+        ):
+            return list(prepared)
+        limit = self._settings.max_job_takeovers
+        jobs = lock_prepared(tx, prepared, self._registry, limit)
         claims.record_claims(tx, jobs, transition, context)
+        return jobs
 
     def _start_nested(self, jobs: Sequence[Job], token: str) -> None:
         """Start the traversals of nested stacks.

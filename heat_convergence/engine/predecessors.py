@@ -23,9 +23,7 @@ def find_predecessors(
 
     One query, and none if no claimed type releases its identity.
     """
-    claimants = [
-        row for row in rows if _releases_identity(row, registry) and _has_predecessors(row)
-    ]
+    claimants = [row for row in rows if may_take_over(row, registry)]
     by_name: dict[str, list[Resource]] = {}
     for other in (
         tx.incarnations.list_by_names(stack_id, {row.name for row in claimants})
@@ -46,6 +44,11 @@ def find_predecessors(
         {other.id for others in found.values() for other in others}, properties_hash=None
     )
     return found
+
+
+def may_take_over(row: Resource, registry: ResourceTypeRegistry) -> bool:
+    """Return whether a row may take over an identity that a predecessor holds."""
+    return _releases_identity(row, registry) and _has_predecessors(row)
 
 
 def _releases_identity(row: Resource, registry: ResourceTypeRegistry) -> bool:

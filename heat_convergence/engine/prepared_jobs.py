@@ -7,15 +7,49 @@ before is still so; must not evaluate anything, since it holds locks.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from heat_convergence.common.failures import ConcurrentTransaction
+from heat_convergence.convergence.model.job import Workload
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.resource_columns import narrow, with_values
+from heat_convergence.convergence.model.stack import Stack
+from heat_convergence.convergence.ports.leases import UnblockedResources
 from heat_convergence.convergence.ports.store import Transaction
 from heat_convergence.engine.jobs import Job, reject_poisoned_job
-from heat_convergence.engine.predecessors import find_predecessors
+from heat_convergence.engine.predecessors import find_predecessors, may_take_over
 from heat_convergence.resources.registry import ResourceTypeRegistry
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedJobs:
+    """The jobs of a message that may be claimed, and what was read with them."""
+
+    jobs: Sequence[Job] = ()
+    unblocked: UnblockedResources = field(default_factory=UnblockedResources)
+
+    @property
+    def stack_and_workload(self) -> tuple[Stack, Workload] | None:
+        """The stack and its project's workload, None if the workload is to be read again.
+
+        That is where jobs wait for a place on the bus, which must be known exactly. If the
+        first one comes to wait after the read, the bus is full of jobs, and the claim of
+        another one finds it.
+        """
+        stack, workload = self.unblocked.stack, self.unblocked.workload
+        known = bool(self.jobs) and stack is not None and not workload.has_schedulable
+        return (stack, workload) if known and stack is not None else None
+
+
+def can_claim_at_once(prepared: Sequence[Job], registry: ResourceTypeRegistry) -> bool:
+    """Return whether nothing but the row of a single job decides about its claim.
+
+    A rejected job is claimed as others are: its definition may be what cannot be read.
+    """
+    if len(prepared) != 1 or prepared[0].error is not None:
+        return False
+    row = prepared[0].row
+    return row.lease.token is None and not may_take_over(row, registry)
 
 
 def lock_prepared(

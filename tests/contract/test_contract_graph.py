@@ -7,6 +7,7 @@ import pytest
 from heat_convergence.convergence.model import job_transitions
 from heat_convergence.convergence.model.graph_edge import Edge
 from heat_convergence.convergence.model.job import ObservedState
+from heat_convergence.convergence.ports.leases import UnblockedResources
 from heat_convergence.convergence.ports.store import Transaction
 from heat_convergence.template.environment.readiness import ReadinessLevel
 from heat_convergence.testing.sample_rows import resource_row, stack_row, time_at
@@ -41,7 +42,7 @@ def test_edges_are_found_at_both_ends(graph):
 
 def unblocked(tx: Transaction, version: int, ids: str) -> list[str]:
     """Return those of the ids that need nothing unready."""
-    return [row.id for row in tx.leases.get_unblocked("stack-1", version, list(ids))[1]]
+    return [row.id for row in tx.leases.get_unblocked("stack-1", version, list(ids)).rows]
 
 
 def test_edges_are_separate_per_version(graph):
@@ -87,8 +88,8 @@ def test_clearing_graph_deletes_all_versions_of_one_stack(graph):
 def test_readiness_queries(graph):
     with graph.store.transaction() as tx:
         assert unblocked(tx, 1, "abcde") == ["a", "b", "e"]
-        assert tx.leases.get_unblocked("stack-1", 1, []) == (None, [], {})
-        assert tx.leases.get_unblocked("stack-2", 1, ["a"]) == (None, [], {})
+        assert tx.leases.get_unblocked("stack-1", 1, []) == UnblockedResources()
+        assert tx.leases.get_unblocked("stack-2", 1, ["a"]) == UnblockedResources()
         assert tx.readiness.find_unready(1, ["a", "e", "nobody"]) == {"a", "e"}
         assert tx.readiness.find_unready(1, []) == frozenset()
         tx.readiness.mark_ready(1, ["a", "e"])
@@ -163,7 +164,7 @@ def test_takeovers_are_counted_per_resource_and_version(graph):
         assert tx.graph.count_takeovers(1, ["a"]) == {"a": 2}
         assert tx.graph.count_takeovers(2, ["e"]) == {}
         assert tx.graph.get_retry_counts(1, ["a"]) == {"a": 0}
-        assert tx.leases.get_unblocked("stack-1", 1, ["a", "e", "d"])[2] == {"a": 2, "e": 1}
+        assert tx.leases.get_unblocked("stack-1", 1, ["a", "e", "d"]).takeovers == {"a": 2, "e": 1}
 
 
 def test_level_lets_those_start_that_wait_for_no_more(seeder):

@@ -8,6 +8,7 @@ from heat_convergence.convergence.model import job_transitions, transition_rules
 from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.graph_edge import Edge
 from heat_convergence.convergence.model.job import DesiredState, JobState, ObservedState, Verb
+from heat_convergence.convergence.model.resource_columns import COLUMNS, WIDE_COLUMNS
 from heat_convergence.testing.sample_rows import changed_row, resource_row, stack_row, time_at
 from tests.contract.conftest import refused_by_store
 
@@ -90,9 +91,93 @@ def test_narrow_reads_omit_wide_columns(seeder):
 def test_full_reads_include_wide_columns(seeder):
     seeder.resources(FULL)
     with seeder.store.transaction() as tx:
-        stack, rows, _takeovers = tx.leases.get_unblocked("stack-1", 1, ["full", "nobody"])
-        assert (stack, rows) == (tx.stacks.get("stack-1"), [FULL])
+        found = tx.leases.get_unblocked("stack-1", 1, ["full", "nobody"])
+        assert (found.stack, found.rows) == (tx.stacks.get("stack-1"), [FULL])
         assert tx.resources.get_by_stack("stack-1") == [FULL]
+
+
+CLAIM = job_transitions.claim("engine-2", "token-2", time_at(9)).with_marks("claimed")
+CHANGES = {
+    "root_id": "other",
+    "replaces": "other",
+    "replaced_by": "other",
+    "desired": DesiredState.ABSENT,
+    "physical_dependencies": ("other",),
+    "sensitive": True,
+    "applied_hash": "other",
+    "suspended": True,
+    "job": Verb.CHECK,
+    "job_state": JobState.RETRY,
+    "must_run": True,
+    "touched_version": 4,
+    "version": 2,
+    "physical_id": None,
+    "properties_hash": None,
+    "action": Action.CREATE,
+    "status": Status.COMPLETE,
+    "status_reason": "other",
+    "action_started_at": None,
+    "observed": None,
+    "observed_at": None,
+    "observe_at": None,
+    "lease_owner": None,
+    "lease_token": "other",
+    "lease_expires_at": None,
+    "updated_at": None,
+    "hooks_and_restrictions": ("replace",),
+    "hook": "pre-create",
+}
+
+
+def test_unchanged_row_is_claimed(seeder):
+    row = changed_row(FULL, job_state=JobState.POSTED)
+    seeder.resources(row)
+    later = job_transitions.repost(time_at(8))
+    with seeder.store.transaction() as tx:
+        (read,) = tx.leases.get_unblocked("stack-1", 1, ["full"]).rows
+        tx.jobs.apply(["full"], later.with_marks("again"))
+        tx.resources.update_each({"full": {"data": {"k": "w"}, "sensitive": False}})
+        assert tx.leases.claim_unchanged(read, CLAIM, {"status": Status.IN_PROGRESS})
+    (claimed,) = seeder.rows("full")
+    assert claimed == changed_row(
+        row,
+        data={"k": "w"},
+        posted_at=time_at(8),
+        timeline=later.with_marks("again").marks + "claimed",
+        job_state=JobState.RUNNING,
+        status=Status.IN_PROGRESS,
+        lease_owner="engine-2",
+        lease_token="token-2",
+        lease_expires_at=time_at(9),
+    )
+
+
+@pytest.mark.parametrize("column", sorted(CHANGES))
+def test_changed_row_is_not_claimed(seeder, column):
+    before = changed_row(FULL, job_state=JobState.POSTED)
+    seeder.resources(changed_row(before, **{column: CHANGES[column]}))
+    with seeder.store.transaction() as tx:
+        assert not tx.leases.claim_unchanged(before, CLAIM, {"status": Status.IN_PROGRESS})
+        assert not tx.leases.claim_unchanged(changed_row(before, id="nobody"), CLAIM, {})
+    assert seeder.rows("full") == [changed_row(before, **{column: CHANGES[column]})]
+
+
+def test_every_column_that_may_change_in_a_version_is_compared():
+    set_by_planning = {
+        "id",
+        "stack_id",
+        "name",
+        "type",
+        "implementation",
+        "physical_name",
+        "project_id",
+        "created_at",
+        "definition_hash",
+        "requires",
+        "referenced_names",
+    }
+    not_compared = {*set_by_planning, "posted_at", "timeline", *WIDE_COLUMNS}
+    assert set(COLUMNS) == CHANGES.keys() | not_compared
 
 
 def test_planning_reads_omit_values(seeder):

@@ -74,6 +74,11 @@ def _claim_leased_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(MemoryJobRepository, "_check", lambda *args: None)
 
 
+def _claim_with_two_statements(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let no job be claimed with one statement, so that all claims lock their rows first."""
+    monkeypatch.setattr(engine, "can_claim_at_once", lambda *args: False)
+
+
 def _claim_changed_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     """Claim prepared jobs although their rows have changed since they were read."""
 
@@ -84,6 +89,7 @@ def _claim_changed_rows(monkeypatch: pytest.MonkeyPatch) -> None:
         return [job for job in prepared if job.row.id in locked]
 
     monkeypatch.setattr(engine, "lock_prepared", careless)
+    _claim_with_two_statements(monkeypatch)
     # The store itself would refuse the claim of a job that is not POSTED.
     monkeypatch.setattr(MemoryJobRepository, "_check", lambda *args: None)
 
@@ -112,6 +118,7 @@ def _record_intent_after_call(monkeypatch: pytest.MonkeyPatch) -> None:
         return record(tx, outcomes, token, context)
 
     monkeypatch.setattr(claims, "record_claims", lease_alone)
+    _claim_with_two_statements(monkeypatch)
     monkeypatch.setattr(outcomes, "record_outcomes", both)
 
 

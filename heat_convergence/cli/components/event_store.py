@@ -69,6 +69,10 @@ class _RecordingStacks(SqlStackRepository):
             self._keep_goal(found[0])
         return found
 
+    def remember(self, stack: Stack) -> None:
+        """Keep the goal of a stack that was read before."""
+        self._keep_goal(stack)
+
     def insert(self, stack: Stack) -> None:
         """Insert the stack, and keep its goal."""
         super().insert(stack)

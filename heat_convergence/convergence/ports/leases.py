@@ -2,11 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
+from heat_convergence.convergence.model.job import Workload
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.stack import Stack
+from heat_convergence.convergence.model.transition_rules import JobTransition
+
+
+@dataclass(frozen=True, slots=True)
+class UnblockedResources:
+    """Resources that need nothing unready, and what a worker reads together with them.
+
+    Attributes:
+        stack: their stack; None where there are none.
+        rows: whole rows, by id.
+        takeovers: how many workers have ended over the job of each, where any has.
+        workload: what is under way in the project of the stack.
+    """
+
+    stack: Stack | None = None
+    rows: Sequence[Resource] = ()
+    takeovers: Mapping[str, int] = field(default_factory=dict)
+    workload: Workload = field(default_factory=Workload)
 
 
 class LeaseRepository(Protocol):
@@ -14,17 +34,29 @@ class LeaseRepository(Protocol):
 
     def get_unblocked(
         self, stack_id: str, version: int, ids: Collection[str]
-    ) -> tuple[Stack | None, list[Resource], Mapping[str, int]]:
-        """Return the stack and whole rows of it that need nothing unready, without locks.
+    ) -> UnblockedResources:
+        """Return the rows of a stack that need nothing unready, without locks.
 
         Args:
             stack_id: The stack; rows of others are left out.
             version: The traversal in which what a row needs must be ready (RULE 2).
             ids: The rows' ids.
+        """
+
+    def claim_unchanged(
+        self, row: Resource, transition: JobTransition, columns: Mapping[str, object]
+    ) -> bool:
+        """Apply a transition and set further columns unless the row has changed.
+
+        Whether the job was posted again meanwhile does not matter; neither do wide columns.
+
+        Args:
+            row: The row as it was read.
+            transition: The claim.
+            columns: Further columns and their values.
 
         Returns:
-            The stack, None where no row is left; the rows by id; and how many workers have
-            ended over the job of each, where any has.
+            Whether the row was written.
         """
 
     def lock_claimable(self, ids: Collection[str]) -> list[Resource]:

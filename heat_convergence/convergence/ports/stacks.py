@@ -55,6 +55,12 @@ class StackRepository(Protocol):
     def get_with_workload(self, stack_id: str) -> tuple[Stack, Workload] | None:
         """Return the stack and its project's workload, as ``jobs.get_workload`` does."""
 
+    def remember(self, stack: Stack) -> None:
+        """Note a stack that was read before the transaction, which inserts events of it.
+
+        A store that forwards events needs its goal, and does not read it again.
+        """
+
     def insert(self, stack: Stack) -> None:
         """Insert the row and its tags.
 

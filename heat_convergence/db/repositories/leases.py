@@ -6,9 +6,10 @@ from collections.abc import Collection, Mapping
 
 import sqlalchemy as sa
 
+from heat_convergence.convergence.model.job import JobState, Workload
 from heat_convergence.convergence.model.resource import Resource
-from heat_convergence.convergence.model.stack import Stack
-from heat_convergence.convergence.ports.leases import LeaseRepository
+from heat_convergence.convergence.model.transition_rules import JobTransition
+from heat_convergence.convergence.ports.leases import LeaseRepository, UnblockedResources
 from heat_convergence.db.repositories.base import SqlRepository
 from heat_convergence.db.statements import stack_rows
 from heat_convergence.db.statements.edge_rows import VERSION, edge_parameters
@@ -16,6 +17,7 @@ from heat_convergence.db.statements.resource_rows import (
     COLUMNS,
     LEASE_TOKEN,
     NARROW_COLUMNS,
+    apply_unchanged_transition,
     for_update,
     for_update_skip_locked,
     from_rows,
@@ -30,8 +32,26 @@ _TAKEOVER_COUNT = (
     .where(resource_graph.c.resource_id == resource.c.id, resource_graph.c.version == VERSION)
     .scalar_subquery()
 )
+_OTHER, _OWN = resource.alias(), stack_table.alias()
+_JOBS_OF_PROJECT = _OWN.join(_OTHER, _OTHER.c.project_id == _OWN.c.project_id)
+_OF_OWN_STACK = _OWN.c.id == sa.bindparam("stack")
+
+
+def _count_jobs(state: JobState) -> sa.ScalarSelect[int]:
+    """Build a count that does not depend on the row beside which it stands: it is made once."""
+    jobs = sa.select(sa.func.count()).select_from(_JOBS_OF_PROJECT)
+    return jobs.where(_OF_OWN_STACK, _OTHER.c.job_state == state).scalar_subquery()
+
+
+_WORKLOAD = (
+    _count_jobs(JobState.POSTED),
+    _count_jobs(JobState.RUNNING),
+    sa.exists()
+    .select_from(_JOBS_OF_PROJECT)
+    .where(_OF_OWN_STACK, _OTHER.c.job_state == JobState.SCHEDULABLE),
+)
 _GET_UNBLOCKED = (
-    select_by_ids([*COLUMNS, *stack_rows.COLUMNS, _TAKEOVER_COUNT])
+    select_by_ids([*COLUMNS, *stack_rows.COLUMNS, *_WORKLOAD, _TAKEOVER_COUNT])
     .join(stack_table, stack_table.c.id == resource.c.stack_id)
     .where(
         stack_table.c.id == sa.bindparam("stack"),
@@ -51,20 +71,27 @@ class SqlLeaseRepository(SqlRepository, LeaseRepository):
 
     def get_unblocked(
         self, stack_id: str, version: int, ids: Collection[str]
-    ) -> tuple[Stack | None, list[Resource], Mapping[str, int]]:
-        """Return the stack and whole rows of it that need nothing unready, without locks."""
+    ) -> UnblockedResources:
+        """Return the rows of a stack that need nothing unready, without locks."""
         parameters = {**edge_parameters(version, ids), "stack": stack_id}
         found = self._connection.execute(_GET_UNBLOCKED, parameters).all() if ids else []
         if not found:
-            return None, [], {}
+            return UnblockedResources()
         width = len(COLUMNS)
-        stack = stack_rows.from_row(found[0][width:-1])
         rows = from_rows(self._connection, [row[:width] for row in found])
-        return (
-            stack,
+        posted, running, schedulable = found[0][-4:-1]
+        return UnblockedResources(
+            stack_rows.from_row(found[0][width:-4]),
             rows,
             {row.id: each[-1] for row, each in zip(rows, found, strict=True) if each[-1]},
+            Workload(posted, running, has_schedulable=bool(schedulable)),
         )
+
+    def claim_unchanged(
+        self, row: Resource, transition: JobTransition, columns: Mapping[str, object]
+    ) -> bool:
+        """Apply a transition and set further columns unless the row has changed."""
+        return apply_unchanged_transition(self._connection, row, transition, columns)
 
     def lock_claimable(self, ids: Collection[str]) -> list[Resource]:
         """Lock and return narrow rows, skipping those locked by another transaction."""

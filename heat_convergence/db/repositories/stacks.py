@@ -88,6 +88,9 @@ class SqlStackRepository(SqlRepository, StackRepository):
         posted, running, schedulable = row[-3:]
         return from_row(row[:-3]), Workload(posted, running, has_schedulable=bool(schedulable))
 
+    def remember(self, stack: Stack) -> None:
+        """Do nothing: this store forwards no events."""
+
     def insert(self, stack: Stack) -> None:
         """Insert the row and its tags; a root stack takes its name."""
         values = {name: getattr(stack, name) for name in FIELDS}

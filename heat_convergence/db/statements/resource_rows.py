@@ -38,6 +38,35 @@ LEASE_TOKEN = resource.c.lease_token == sa.bindparam("token")
 _MARKS: sa.BindParameter[str] = sa.bindparam("marks", type_=sa.Text)
 _LEASED = sa.and_(_ROW_ID, LEASE_TOKEN, resource.c.version == sa.bindparam("of_version"))
 
+# What planning alone sets is left out: it raises the version.
+_CHANGING_FIELDS = tuple(
+    name
+    for name in _NARROW_FIELDS
+    if name
+    not in {
+        "id",
+        "stack_id",
+        "name",
+        "type",
+        "implementation",
+        "physical_name",
+        "project_id",
+        "created_at",
+        "definition_hash",
+        "requires",
+        "referenced_names",
+        "posted_at",  # a job that is posted again is the same
+        "timeline",
+    }
+)
+_UNCHANGED = sa.and_(
+    _ROW_ID,
+    *(
+        resource.c[name].is_not_distinct_from(sa.bindparam(f"was_{name}"))
+        for name in _CHANGING_FIELDS
+    ),
+)
+
 # Entries of an index with the job's state would block engines, which lock the rows and
 # change the state; entries of this one do not change.  InnoDB locks in the order of the
 # index, whatever the order of the result: this one's is the order of ids.
@@ -196,6 +225,29 @@ def apply_leased_transition(
     held = {"row_id": row_id, "token": token, "of_version": version}
     parameters = {**as_parameters(row), **held, **({"marks": marks} if marks else {})}
     return connection.execute(update, parameters).rowcount == 1
+
+
+def apply_unchanged_transition(
+    connection: Connection,
+    row: Resource,
+    transition: JobTransition,
+    columns: Mapping[str, object],
+) -> bool:
+    """Apply a transition to a row that is as it was read; return whether it is.
+
+    Args:
+        connection: the transaction's.
+        row: the row as it was read.
+        transition: the transition.
+        columns: further columns and their values, none of them wide.
+    """
+    values = {**transition.values, **columns}
+    marks = transition.get_marks(row.id)
+    update = _build_update(_UNCHANGED, tuple(values), marked=bool(marks))
+    was = {f"was_{name}": resource_columns.get_column(row, name) for name in _CHANGING_FIELDS}
+    new = {f"new_{name}": value for name, value in values.items()}
+    marked = {"marks": marks} if marks else {}
+    return connection.execute(update, {"row_id": row.id, **was, **new, **marked}).rowcount == 1
 
 
 def new_values(names: Iterable[str]) -> dict[str, sa.BindParameter[Any]]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from heat_convergence.convergence.model.resource import Resource
-from heat_convergence.convergence.model.resource_columns import narrow
-from heat_convergence.convergence.model.stack import Stack
-from heat_convergence.convergence.ports.leases import LeaseRepository
+from heat_convergence.convergence.model.resource_columns import narrow, with_values
+from heat_convergence.convergence.model.transition_rules import JobTransition
+from heat_convergence.convergence.ports.leases import LeaseRepository, UnblockedResources
+from heat_convergence.testing.memory.jobs import MemoryJobRepository
 from heat_convergence.testing.memory.tables import MemoryRepository
 
 
@@ -16,20 +17,36 @@ class MemoryLeaseRepository(MemoryRepository, LeaseRepository):
 
     def get_unblocked(
         self, stack_id: str, version: int, ids: Collection[str]
-    ) -> tuple[Stack | None, list[Resource], Mapping[str, int]]:
-        """Return the stack and whole rows of it that need nothing unready."""
+    ) -> UnblockedResources:
+        """Return the rows of a stack that need nothing unready."""
         blocked = self._tables.find_blocked(version)
         rows = [
             row
             for row in self._tables.resources_by_id(ids)
             if row.stack_id == stack_id and row.id not in blocked
         ]
+        if not rows:
+            return UnblockedResources()
         counts = {
             edge.resource_id: edge.takeover_count
             for edge in self._tables.edges(version)
             if edge.takeover_count and any(edge.resource_id == row.id for row in rows)
         }
-        return (self._tables.stacks[stack_id] if rows else None), rows, counts
+        stack = self._tables.stacks[stack_id]
+        workload = MemoryJobRepository(self._tables).get_workload(stack.project_id)
+        return UnblockedResources(stack, rows, counts, workload)
+
+    def claim_unchanged(
+        self, row: Resource, transition: JobTransition, columns: Mapping[str, object]
+    ) -> bool:
+        """Apply a transition and set further columns unless the row has changed."""
+        for stored in self._tables.resources_by_id([row.id]):
+            posted = {"posted_at": stored.job.posted_at, "timeline": stored.job.timeline}
+            if narrow(stored) == with_values(narrow(row), posted):
+                changes = {row.id: (transition, columns)}
+                MemoryJobRepository(self._tables).apply_each(changes)
+                return True
+        return False
 
     def lock_claimable(self, ids: Collection[str]) -> list[Resource]:
         """Return those of the rows that exist, narrow, by id."""

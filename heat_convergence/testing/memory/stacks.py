@@ -36,6 +36,9 @@ class MemoryStackRepository(MemoryRepository, StackRepository):
         jobs = MemoryJobRepository(self._tables)
         return None if stack is None else (stack, jobs.get_workload(stack.project_id))
 
+    def remember(self, stack: Stack) -> None:
+        """Do nothing: this store forwards no events."""
+
     def insert(self, stack: Stack) -> None:
         """Insert the row and its tags."""
         self._check_name(stack)

@@ -31,8 +31,8 @@ from heat_convergence.convergence.model.job import JobRef
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.service_record import ServiceRecord
 from heat_convergence.convergence.model.snapshot import Snapshot
-from heat_convergence.convergence.model.stack import Stack
-from heat_convergence.convergence.ports.leases import LeaseRepository
+from heat_convergence.convergence.model.transition_rules import JobTransition
+from heat_convergence.convergence.ports.leases import LeaseRepository, UnblockedResources
 from heat_convergence.convergence.ports.store import (
     Store,
     SweepRepository,
@@ -62,19 +62,33 @@ class FaultInjectingLeases(LeaseRepository):
     def __init__(self, inner: LeaseRepository, process: SimulatedProcess) -> None:
         self._inner = inner
         self._process = process
+        self._fault: str | None = None
+        self._is_fault_drawn = False
 
     def get_unblocked(
         self, stack_id: str, version: int, ids: Collection[str]
-    ) -> tuple[Stack | None, list[Resource], Mapping[str, int]]:
+    ) -> UnblockedResources:
         """Read rows as the store does."""
         return self._inner.get_unblocked(stack_id, version, ids)
+
+    def claim_unchanged(
+        self, row: Resource, transition: JobTransition, columns: Mapping[str, object]
+    ) -> bool:
+        """Claim a row, at a fault not, as if another worker had just claimed it."""
+        if self._is_skipped():
+            return False
+        return self._inner.claim_unchanged(row, transition, columns)
 
     def lock_claimable(self, ids: Collection[str]) -> list[Resource]:
         """Lock rows, at a fault without the first, as if it were locked already."""
         rows = self._inner.lock_claimable(ids)
-        if rows and self._process.next_fault("claim") == "skip":
-            return rows[1:]
-        return rows
+        return rows[1:] if rows and self._is_skipped() else rows
+
+    def _is_skipped(self) -> bool:
+        """Return whether a row is locked: there is one fault for each transaction."""
+        if not self._is_fault_drawn:
+            self._fault, self._is_fault_drawn = self._process.next_fault("claim"), True
+        return self._fault == "skip"
 
     def lock_held(self, ids: Collection[str], token: str) -> Mapping[str, int]:
         """Lock rows, and count how often some were leased to another worker meanwhile."""

@@ -86,7 +86,7 @@ def recorded_as_usual(*args: Any, **_others: Any) -> bool:
     ("module", "name", "matches"),
     [
         (engine, "create_job", about_bad),
-        (claims, "record_claims", claimed_as_usual),
+        (claims, "_insert_events", claimed_as_usual),
         (outcomes, "record_outcomes", recorded_as_usual),
     ],
     ids=["create", "claim", "record"],

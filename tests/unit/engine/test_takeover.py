@@ -127,8 +127,9 @@ def test_ends_of_workers_that_prepared_a_job_reject_it(services: DaemonServices)
     for _ in range(SETTINGS.max_job_takeovers + 1):
         take_over_jobs(services, ["ended"], [(1, ("r00000", "of-another-stack"))])
     with services.store.read() as tx:
-        _stack, rows, takeovers = tx.leases.get_unblocked("stack-1", 1, ["r00000"])
-    (job,) = reject_poisoned(rows, takeovers, SETTINGS.max_job_takeovers)
+        found = tx.leases.get_unblocked("stack-1", 1, ["r00000"])
+    rows = found.rows
+    (job,) = reject_poisoned(rows, found.takeovers, SETTINGS.max_job_takeovers)
     assert isinstance(job.error, JobTakeoversExceeded)
     assert "4 workers ended while they ran the job" in str(job.error)
     assert reject_poisoned(rows, {"r00000": 3}, SETTINGS.max_job_takeovers) == []
