@@ -18,6 +18,8 @@ from oslo_messaging._metrics.client import oslo_messaging_metrics
 from oslo_messaging._tracing.client import oslo_messaging_tracing
 from oslo_messaging.notify.notifier import _notifier_opts as notifier_opts
 
+from heat_convergence.rpc import rabbit_listener
+
 EXCHANGE = "heat-convergence"
 _LOCK_FOLDER = "/dev/shm"  # nosec B108  # the library has its counter there; holds no data
 
@@ -56,6 +58,7 @@ def create_transport(
         exchange: Name of the exchange.
     """
     _register_options(conf, exchange)
+    rabbit_listener.install()
     return oslo_messaging.get_rpc_transport(conf, url=url)
 
 

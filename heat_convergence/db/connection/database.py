@@ -209,6 +209,9 @@ def _server_engine(url: URL, options: Any) -> Engine:
         max_overflow=options.max_overflow,
         pool_timeout=options.pool_timeout,
         max_retries=0,  # daemons wait on their own, and can be stopped while they do
+        # A greenthread that gives a connection back need not sleep to let others run: each
+        # statement does.
+        thread_checkin=False,
     )
 
     @event.listens_for(engine, "connect")
