@@ -8,9 +8,9 @@
 No cloud is needed: types of other services are mapped to ``OS::Heat::None``.  Parameters that
 have no default and that no template passes on, such as passwords, get a value of their type,
 as a deployer gives them; what the templates derive from each other they derive here, too.
-The stack is created, updated without a change, updated in one setting of one service, and
-deleted.  Each phase prints the seconds, the processor seconds of the workers and their peak
-memory so far.
+The stack is created, updated without a change, updated in one setting of one service, in a
+setting that no template reads and by one node more, and deleted.  Each phase prints the
+seconds, the processor seconds of the workers and their peak memory so far.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import sys
 import time
 import uuid
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -73,16 +74,21 @@ class OvercloudRequest:
             "ComputeCount": computes,
         }
         found, template = template_utils.get_template_contents(str(rendered / "overcloud.yaml"))
+        self.changes: dict[str, dict[str, Any]] = {
+            "change one setting": {SETTING: 8192},
+            "change a default that nothing reads": {SETTING: 8192, "UnknownSetting": 1},
+            "one node more": {SETTING: 8192, "UnknownSetting": 1, "ComputeCount": computes + 1},
+        }
         self.request = {
             "template": template,
             "files": {**files, **found},
             "environment": environment,
         }
 
-    def with_changed_setting(self) -> dict[str, Any]:
-        """Return the request with another value of one setting of one service."""
+    def with_defaults(self, **values: Any) -> dict[str, Any]:
+        """Return the request with other parameter defaults."""
         environment = self.request["environment"]
-        defaults = {**environment["parameter_defaults"], SETTING: 8192}
+        defaults = {**environment["parameter_defaults"], **values}
         return {
             **self.request,
             "environment": {**environment, "parameter_defaults": defaults},
@@ -167,8 +173,9 @@ class OvercloudBenchmark:
         self._phase("create", lambda: stacks.create(stack_name=NAME, **request))
         self._size()
         self._phase("no-op", lambda: stacks.update(NAME, **request))
-        changed = overcloud.with_changed_setting()
-        self._phase("change one setting", lambda: stacks.update(NAME, **changed))
+        for phase, values in overcloud.changes.items():
+            changed = overcloud.with_defaults(**values)
+            self._phase(phase, partial(stacks.update, NAME, **changed))
         self._phase("delete", lambda: stacks.delete(NAME))
 
     def _size(self) -> None:

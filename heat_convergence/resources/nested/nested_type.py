@@ -228,6 +228,8 @@ class NestedType(ResourceType):
     has_nested_stack = True
     replace_when_check_failed = False
     error_path_label: ClassVar[str] = "<nested_stack>"  # after the resource's name, in errors
+    # Types in the nested stack that neither the properties nor a file name; None: any.
+    generated_types: ClassVar[frozenset[str] | None] = None
     member_types: ClassVar[Mapping[str, str]] = {}  # type that only the nested stack has → its own
 
     @abstractmethod

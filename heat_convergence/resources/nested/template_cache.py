@@ -18,6 +18,10 @@ from typing import Any
 from heat_convergence.common.errors import Error, StackValidationFailed
 from heat_convergence.common.stored_values import ContentMap
 from heat_convergence.common.value_size import value_bytes
+from heat_convergence.resources.nested.template_references import (
+    TemplateReferences,
+    find_references,
+)
 from heat_convergence.template.diagnostics import did_you_mean
 from heat_convergence.template.environment.resource_registry import is_template_name
 from heat_convergence.template.limits import DEFAULT_LIMITS, TemplateLimits
@@ -31,15 +35,14 @@ FileFinder = Callable[[str], str | None]
 """Returns the text of a name, None where there is nothing to find."""
 MAX_CACHE_BYTES = 128 * 2**20
 _ENTRY_BYTES = 640  # of an entry without its text and its values, measured with small ones
-_MAX_REACHED = 50_000  # names of files in all sets
 
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
     text: str
     template: Template | None = None
-    strings: frozenset[str] | None = None
-    parsed_bytes: int = 0  # of the template and the set of its strings
+    references: TemplateReferences | None = None
+    parsed_bytes: int = 0  # of the template and its references
 
     @property
     def size(self) -> int:
@@ -80,24 +83,24 @@ class TemplateCache:
         assert found is not None
         return found
 
-    def strings(self, key: str, load: ContentLoader) -> frozenset[str]:
-        """Return all strings of the template; none of a text that is not a template."""
+    def references(self, key: str, load: ContentLoader) -> TemplateReferences:
+        """Return what the template refers to; nothing of a text that is not a template."""
         entry = self._entry(key, load)
-        if entry.strings is None:
+        if entry.references is None:
             try:
-                return self._with_template(key, load).strings or frozenset()
+                return self._with_template(key, load).references or TemplateReferences()
             except Error:  # reported when it is used
-                self._keep(key, replace(entry, strings=frozenset()))
-                return frozenset()
-        return entry.strings
+                self._keep(key, replace(entry, references=TemplateReferences()))
+                return TemplateReferences()
+        return entry.references
 
     def _with_template(self, key: str, load: ContentLoader) -> _Entry:
         entry = self._entry(key, load)
         if entry.template is None:
             template = Template.parse(entry.text, limits=self._generated)
-            strings = frozenset(iterate_strings(template.raw))
-            parsed_bytes = value_bytes(template.raw) + sys.getsizeof(strings)
-            entry = _Entry(entry.text, template, strings, parsed_bytes)
+            references = find_references(template)
+            parsed_bytes = value_bytes(template.raw) + references.size_bytes
+            entry = _Entry(entry.text, template, references, parsed_bytes)
             with self._lock:
                 self.parse_count += 1
             entry = self._keep(key, entry)
@@ -134,18 +137,6 @@ class TemplateCache:
         return entry
 
 
-def iterate_strings(value: Json) -> Iterator[str]:
-    """Yield every string of a document except keys."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        for item in value.values():
-            yield from iterate_strings(item)
-    elif isinstance(value, list | tuple):
-        for item in value:
-            yield from iterate_strings(item)
-
-
 class TemplateFiles(Mapping[str, str]):
     """The files of a goal by name, whose texts are loaded when they are used.
 
@@ -162,7 +153,6 @@ class TemplateFiles(Mapping[str, str]):
         self._parsed = parsed
         self._load = load
         self._find: FileFinder = lambda _name: None
-        self._reached: dict[frozenset[str], frozenset[str]] = {}
 
     @classmethod
     def from_texts(
@@ -204,9 +194,7 @@ class TemplateFiles(Mapping[str, str]):
 
     def with_loader(self, load: ContentLoader) -> TemplateFiles:
         """Return the same files with another loader of texts."""
-        files = TemplateFiles(self.hashes, self._parsed, load)
-        files._reached = self._reached
-        return files
+        return TemplateFiles(self.hashes, self._parsed, load)
 
     def __getitem__(self, name: str) -> str:
         """Return the text of a file."""
@@ -238,20 +226,11 @@ class TemplateFiles(Mapping[str, str]):
         check_document_size(self[name], self._parsed.limits)
         return self._parsed.template(self.hashes[name], self._load)
 
-    def reachable_files(self, names: frozenset[str]) -> frozenset[str]:
-        """Return the names of the files and of all that templates among them refer to."""
-        known = self._reached.get(names)
-        if known is None:
-            found, waiting = set(names), set(names)
-            while waiting:
-                templates = {name: self.hashes[name] for name in waiting if is_template_name(name)}
-                self._parsed.prefetch(templates.values(), self._load)
-                strings = (self._parsed.strings(key, self._load) for key in templates.values())
-                waiting = (set().union(*strings) & self.hashes.keys()) - found
-                found |= waiting
-            known = frozenset(found)
-            sizes = (len(each) + 1 for each in (known, *self._reached.values()))
-            if sum(sizes) > _MAX_REACHED:
-                self._reached.clear()
-            self._reached[names] = known
-        return known
+    def references(self, names: Collection[str]) -> dict[str, TemplateReferences]:
+        """Return what files refer to, by name; nothing for those that are no templates."""
+        templates = {name: self.hashes[name] for name in names if is_template_name(name)}
+        self._parsed.prefetch(templates.values(), self._load)
+        found = dict.fromkeys(names, TemplateReferences())
+        for name, key in templates.items():
+            found[name] = self._parsed.references(key, self._load)
+        return found

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from functools import partial
 from types import MappingProxyType
-from typing import Any
+from typing import Any, ClassVar
 
 from heat_convergence.common.errors import InvalidTemplateAttribute
 from heat_convergence.resources.nested.nested_type import (
@@ -60,6 +60,7 @@ class TemplateResource(NestedType):
     """The type of any template; ``for_template`` returns that of a certain one."""
 
     name = "OS::Heat::TemplateResource"
+    generated_types: ClassVar[frozenset[str] | None] = frozenset()
     schema: TypeSchema = NestedTypeSchema(  # type: ignore[misc]
         description="A template in the place of a type.",
         accepts_any_property=True,

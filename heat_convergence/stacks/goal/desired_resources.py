@@ -7,8 +7,6 @@ stack is made of in files and environment, or what others read of that stack.
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -22,10 +20,10 @@ from heat_convergence.resources.nested.nested_type import (
     NestedType,
     normalize_attribute_path,
 )
-from heat_convergence.resources.nested.template_cache import TemplateFiles, iterate_strings
+from heat_convergence.resources.nested.template_cache import TemplateFiles
 from heat_convergence.resources.protocol.resource_type import ResourceType
 from heat_convergence.resources.registry import ResourceTypeRegistry
-from heat_convergence.template import expression
+from heat_convergence.stacks.goal.content_digests import ContentDigests, hash_json
 from heat_convergence.template.environment.environment import Environment
 from heat_convergence.template.environment.stabilization import is_window_word
 from heat_convergence.template.evaluation.evaluated_template import EvaluatedTemplate
@@ -76,7 +74,7 @@ def derive_desired_resources(
     types = {name: registry.find(each) for name, each in implementations.items()}
     nested = {name for name, each in types.items() if isinstance(each, NestedType)}
     paths = _attribute_paths(evaluated, nested, parent_attribute_paths or {}) if nested else {}
-    digests = _ContentDigests(environment, files) if nested else None
+    digests = ContentDigests(environment, files, registry) if nested else None
     source = _GoalSource(environment, files)
     definitions = add_implicit_dependencies(evaluated.definitions, implementations, registry)
     found = {}
@@ -144,7 +142,7 @@ class _GoalSource:
 
     def digest(self, resource_name: str) -> str:
         """Return a hash of all that a resource sends to another service."""
-        return _hash([self.environment.for_remote_stack(resource_name), self.files.hashes])
+        return hash_json([self.environment.for_remote_stack(resource_name), self.files.hashes])
 
 
 def _has_secret_data(resource_type: ResourceType, properties: Json) -> bool:
@@ -172,30 +170,3 @@ def _attribute_paths(
                 if path is not None:
                     found.setdefault(reference.resource, set()).add(path)
     return found
-
-
-class _ContentDigests:
-    """The digests of what the nested stacks of one template are made of."""
-
-    def __init__(self, environment: Environment, files: TemplateFiles) -> None:
-        self._environment = environment
-        self._files = files
-        entries = dict(environment.registry.entries)
-        entries.pop("resources", None)
-        zones = [] if environment.availability_zones is None else [environment.availability_zones]
-        self._common = _hash([entries, dict(environment.parameter_defaults), *zones])
-        self._mapped = environment.registry.template_names() & files.hashes.keys()
-
-    def digest(self, definition: ResourceDefinition, implementation: str) -> str:
-        """Return a hash of the files and settings that the nested stack depends on."""
-        inner = self._environment.registry.for_nested_stack(definition.name).entries["resources"]
-        names = {implementation, *self._mapped}
-        names.update(iterate_strings(expression.dump(definition.properties)))
-        reached = sorted(self._files.reachable_files(frozenset(names & self._files.hashes.keys())))
-        hashes = [[name, self._files.hashes[name]] for name in reached]
-        return _hash([implementation, self._common, inner, hashes])
-
-
-def _hash(value: Json) -> str:
-    text = json.dumps(value, sort_keys=True, separators=(",", ":"), default=str)
-    return hashlib.sha256(text.encode()).hexdigest()

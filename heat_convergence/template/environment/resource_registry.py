@@ -160,10 +160,10 @@ class ResourceRegistry:
         specific = self._resources().get(resource_name) if resource_name is not None else None
         if isinstance(specific, dict) and resource_name is not None:
             charge_if_bounded(len(specific) // ENTRIES_PER_STEP)
-            for pattern, target in _matching_targets(specific, type_name):
+            for pattern, target in matching_targets(specific, type_name):
                 yield (-3, (_RESOURCES, resource_name, pattern), target)
         entry_by_pattern = {name: self.entries[name] for name in self._patterns_for(type_name)}
-        for pattern, target in _matching_targets(entry_by_pattern, type_name):
+        for pattern, target in matching_targets(entry_by_pattern, type_name):
             yield (-1, (pattern,), target)
 
     def _removes(self, type_name: str) -> bool:
@@ -375,7 +375,8 @@ def _without_hooks(body: Mapping[str, Json]) -> dict[str, Json]:
     }
 
 
-def _matching_targets(entries: Mapping[str, Json], type_name: str) -> Iterator[tuple[str, str]]:
+def matching_targets(entries: Mapping[str, Json], type_name: str) -> Iterator[tuple[str, str]]:
+    """Yield the entries that apply to a type by their patterns, each with its target."""
     for pattern, target in entries.items():
         if not isinstance(target, str) or pattern in (_RESOURCES, _BASE_URL):
             continue

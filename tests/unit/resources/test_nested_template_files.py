@@ -8,12 +8,12 @@ from collections.abc import Collection
 
 import pytest
 
-from heat_convergence.resources.nested import template_cache
 from heat_convergence.resources.nested.template_cache import (
     TemplateCache,
     TemplateFiles,
     content_hash,
 )
+from heat_convergence.resources.nested.template_references import TemplateReferences
 
 
 def _template(*types: str) -> str:
@@ -21,15 +21,12 @@ def _template(*types: str) -> str:
     return json.dumps({"heat_template_version": "2021-04-16", "resources": resources})
 
 
-def test_reachable_files_are_read_one_level_at_a_time() -> None:
-    leaves = [f"leaf{at}.yaml" for at in range(20)]
+def test_references_of_files_are_read_together() -> None:
     texts = {
         "top.yaml": _template("left.yaml", "right.yaml"),
-        "left.yaml": _template(*leaves[:10], "top.yaml"),
-        "right.yaml": _template(*leaves[10:], "script.sh"),
-        **{name: _template("OS::Heat::None") for name in leaves},
+        "left.yaml": _template("OS::Heat::None"),
+        "broken.yaml": "a: [",
         "script.sh": "echo",
-        "unused.yaml": _template("OS::Heat::None"),
     }
     by_hash = {content_hash(text): text for text in texts.values()}
     loads = []
@@ -41,11 +38,13 @@ def test_reachable_files_are_read_one_level_at_a_time() -> None:
     files = TemplateFiles(
         {name: content_hash(text) for name, text in texts.items()}, TemplateCache(), load
     )
-    reached = files.reachable_files(frozenset({"top.yaml"}))
-    assert reached == texts.keys() - {"unused.yaml"}
-    assert len(loads) == 3, loads
-    assert files.reachable_files(frozenset({"left.yaml"})) == reached
-    assert len(loads) == 3
+    found = files.references(list(texts))
+    assert found["top.yaml"].strings >= {"left.yaml", "right.yaml"}
+    assert found["left.yaml"].strings >= {"OS::Heat::None"}
+    assert found["broken.yaml"] == found["script.sh"] == TemplateReferences()
+    assert len(loads) == 1
+    assert files.references(list(texts)) == found
+    assert len(loads) == 1
 
 
 def test_cache_is_bounded_in_bytes() -> None:
@@ -68,7 +67,7 @@ def test_cache_is_bounded_in_bytes() -> None:
     assert cache.parse_count == 50
     cache.template("0", load)
     assert cache.parse_count == 51
-    assert len(cache.strings("0", load)) == 100 + 1
+    assert len(cache.references("0", load).strings) == 100 + 1
 
 
 def test_entry_larger_than_the_limit_is_kept_while_used() -> None:
@@ -112,16 +111,3 @@ def test_many_small_templates_fill_the_cache() -> None:
         cache.template(str(at), lambda keys, text=text: dict.fromkeys(keys, text))
         assert cache.size_bytes <= 100_000
     assert len(cache._entries) < 100
-
-
-def test_files_that_names_reach_are_remembered_within_a_bound(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(template_cache, "_MAX_REACHED", 100)
-    files = TemplateFiles.from_texts(
-        {f"{at}.txt": "text" for at in range(50)}, TemplateCache(max_bytes=1)
-    )
-    for first in range(40):
-        names = frozenset(f"{at}.txt" for at in range(first, first + 10))
-        assert files.reachable_files(names) == names
-        assert sum(map(len, files._reached.values())) <= 100

@@ -9,7 +9,7 @@ Source: docs/reference/resource-groups.rst.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from heat_convergence.common.errors import InvalidTemplateAttribute, StackValidationFailed
 from heat_convergence.resources.builtin.nested.group_type import (
@@ -56,6 +56,7 @@ class AutoScalingGroup(CooldownGroupType):
     """A group whose size scaling policies change."""
 
     name = "OS::Heat::AutoScalingGroup"
+    generated_types: ClassVar[frozenset[str] | None] = frozenset()
     group_attributes = frozenset(
         {REFS, REFS_MAP, OUTPUTS_ATTRIBUTE, OUTPUTS_LIST_ATTRIBUTE, SIZE_ATTRIBUTE}
     )

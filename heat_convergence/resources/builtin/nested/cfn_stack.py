@@ -9,7 +9,7 @@ Source: docs/reference/resource-groups.rst, "Small types".
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any
+from typing import Any, ClassVar
 
 from heat_convergence.resources.nested.nested_type import (
     REFERENCE_ID_KEY,
@@ -35,6 +35,7 @@ class CloudFormationStack(NestedType):
     """A nested stack of a template that a URL names."""
 
     name = "AWS::CloudFormation::Stack"
+    generated_types: ClassVar[frozenset[str] | None] = frozenset()
     schema = NestedTypeSchema(
         description="Represents a child stack to allow composition of templates.",
         accepts_any_attribute=True,

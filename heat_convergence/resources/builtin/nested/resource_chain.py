@@ -8,7 +8,7 @@ Source: docs/reference/resource-groups.rst.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from heat_convergence.resources.builtin.nested.group_type import (
     ATTRIBUTES,
@@ -38,6 +38,7 @@ class ResourceChain(GroupType):
     """A group whose members have the same properties and types of their own."""
 
     name = "OS::Heat::ResourceChain"
+    generated_types: ClassVar[frozenset[str] | None] = frozenset()
     group_attributes = frozenset({REFS, ATTRIBUTES})
     schema = NestedTypeSchema(
         description="Creates one or more resources with the same configuration, in order.",

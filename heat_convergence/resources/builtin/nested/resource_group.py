@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import count, islice
-from typing import Any
+from typing import Any, ClassVar
 
 from heat_convergence.common.errors import InvalidTemplateAttribute
 from heat_convergence.convergence.model.resource import ADOPTED_STACK
@@ -83,6 +83,7 @@ class ResourceGroup(GroupType):
     """A group of identical members, numbered from 0."""
 
     name = "OS::Heat::ResourceGroup"
+    generated_types: ClassVar[frozenset[str] | None] = frozenset()
     group_attributes = frozenset({REFS, REFS_MAP, ATTRIBUTES, REMOVED_ATTRIBUTE})
     schema = NestedTypeSchema(
         description="Creates one or more identically configured nested resources.",

@@ -121,6 +121,7 @@ class SoftwareDeploymentGroup(GroupType):
 
     name = "OS::Heat::SoftwareDeploymentGroup"
     member_type: ClassVar[SoftwareDeployment] = SoftwareDeployment()
+    generated_types: ClassVar[frozenset[str] | None] = frozenset({SoftwareDeployment.name})
     schema = _schema("A group of deployments of one configuration on many servers.", "5.0.0", {})
 
     def source(self, request: NestedStackRequest) -> NestedStackSource:
@@ -243,6 +244,7 @@ class StructuredDeploymentGroup(SoftwareDeploymentGroup):
 
     name = "OS::Heat::StructuredDeploymentGroup"
     member_type: ClassVar[SoftwareDeployment] = StructuredDeployment()
+    generated_types: ClassVar[frozenset[str] | None] = frozenset({StructuredDeployment.name})
     schema = _schema(
         "A group of deployments of one map, with the values of its inputs, on many servers.",
         "5.0.0",
