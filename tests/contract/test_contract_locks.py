@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -67,6 +68,52 @@ def test_stack_lock_waits_and_reads_committed_row(shared):
             entered.wait()
             tx.stacks.update("stack-1", version=2)
         assert answer.result(timeout=30) == 2
+
+
+def test_stack_is_locked_before_its_resources(shared):
+    """A transaction that waits for the stack holds none of its resources."""
+    shared.resources(resource_row("a"))
+    waiting = threading.Event()
+
+    def second() -> tuple[int, int]:
+        waiting.set()
+        with shared.store.transaction() as tx:
+            stack, (row,) = tx.stacks.lock_with_resources("stack-1", ["a"])
+            return stack.version, row.job.version
+
+    with ThreadPoolExecutor(1) as pool:
+        with shared.store.transaction() as tx:
+            tx.stacks.lock("stack-1")
+            answer = pool.submit(second)
+            waiting.wait()
+            for _ in range(20):
+                with shared.store.transaction() as other:
+                    assert [row.id for row in other.leases.lock_claimable(["a"])] == ["a"]
+                time.sleep(0.01)
+            assert not answer.done()
+            tx.stacks.update("stack-1", version=2)
+            tx.resources.update(["a"], version=2)
+        assert answer.result(timeout=30) == (2, 2)
+
+
+def test_rows_that_are_locked_together_are_read_as_committed(shared):
+    shared.resources(resource_row("a"), resource_row("b"))
+    waiting = threading.Event()
+
+    def second() -> list[int]:
+        waiting.set()
+        with shared.store.transaction() as tx:
+            _stack, rows = tx.stacks.lock_with_resources("stack-1", ["a", "b"])
+            return [row.job.version for row in rows]
+
+    with ThreadPoolExecutor(1) as pool:
+        with shared.store.transaction() as tx:
+            tx.resources.lock(["b"])
+            answer = pool.submit(second)
+            waiting.wait()
+            time.sleep(0.1)
+            tx.resources.update(["b"], version=3)
+        assert answer.result(timeout=30) == [1, 3]
 
 
 def test_job_state_update_does_not_wait_for_stack_lock(shared):

@@ -88,6 +88,21 @@ def test_narrow_reads_omit_wide_columns(seeder):
         assert tx.resources.lock([]) == []
 
 
+@pytest.mark.parametrize("count", [1, 10], ids=["few", "many"])
+def test_stack_is_locked_with_its_resources(seeder, count):
+    stack = seeder.stack(stack_row("stack-2"))
+    names = [f"r{at}" for at in range(count)]
+    rows = [changed_row(FULL, id=name, name=name, stack_id="stack-2") for name in names]
+    seeder.resources(resource_row("other"), *rows)
+    with seeder.store.transaction() as tx:
+        expected = [without_wide_columns(row) for row in rows]
+        named = [*reversed(names), "other", "nobody"]
+        assert tx.stacks.lock_with_resources("stack-2", named) == (stack, expected)
+        assert tx.stacks.lock_with_resources("stack-2", ["other"]) == (stack, [])
+        assert tx.stacks.lock_with_resources("stack-2", []) == (stack, [])
+        assert tx.stacks.lock_with_resources("nobody", ["other"]) == (None, [])
+
+
 def test_full_reads_include_wide_columns(seeder):
     seeder.resources(FULL)
     with seeder.store.transaction() as tx:

@@ -6,7 +6,7 @@ handed on, and what the dispatcher raises is logged.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, Unpack
@@ -16,6 +16,7 @@ from heat_convergence.common.error_log import ErrorLog
 from heat_convergence.convergence.model.event import Event
 from heat_convergence.convergence.model.job import Workload
 from heat_convergence.convergence.model.notification_events import NotifyCallback
+from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.ports.stacks import StackColumns
 from heat_convergence.convergence.ports.store import Transaction
@@ -57,6 +58,13 @@ class _RecordingStacks(SqlStackRepository):
     def lock(self, stack_id: str) -> Stack | None:
         """Lock and return the stack, and keep its goal."""
         return self._keep_goal(super().lock(stack_id))
+
+    def lock_with_resources(
+        self, stack_id: str, ids: Collection[str]
+    ) -> tuple[Stack | None, list[Resource]]:
+        """Lock and return the stack and resources of it, and keep its goal."""
+        stack, rows = super().lock_with_resources(stack_id, ids)
+        return self._keep_goal(stack), rows
 
     def get(self, stack_id: str) -> Stack | None:
         """Return the stack, and keep its goal."""

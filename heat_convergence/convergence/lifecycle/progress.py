@@ -87,10 +87,9 @@ def process_observations(
         observations: the resources that were just observed.
         context: the time, the ids and the settings.
     """
-    stack = tx.stacks.lock(stack_id)
+    stack, locked = tx.stacks.lock_with_resources(stack_id, resource_ids)
     if stack is None or stack.deleted_at is not None:
         return ProgressResult(None)
-    locked = [row for row in tx.resources.lock(resource_ids) if row.stack_id == stack.id]
     at_rest = [row for row in locked if row.job.verb is None]
     watched, idle = window.split_watched(stack, at_rest)
     messages = nested_status.refresh_attributes(tx, stack, idle, context)

@@ -8,6 +8,7 @@ from typing import Protocol, TypedDict, Unpack
 
 from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.job import Workload
+from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.stack import Stack
 
 
@@ -45,6 +46,15 @@ class StackRepository(Protocol):
 
     def lock(self, stack_id: str) -> Stack | None:
         """Lock and return the stack; None if there is no such row."""
+
+    def lock_with_resources(
+        self, stack_id: str, ids: Collection[str]
+    ) -> tuple[Stack | None, list[Resource]]:
+        """Lock the stack, and then those of its resources among ``ids``.
+
+        Returns:
+            The stack, None if there is no such row, and the resources, narrow, by id.
+        """
 
     def get(self, stack_id: str) -> Stack | None:
         """Return the stack without locking it; None if there is no such row."""

@@ -8,6 +8,8 @@ from typing import Unpack
 
 from heat_convergence.common import errors
 from heat_convergence.convergence.model.job import Workload
+from heat_convergence.convergence.model.resource import Resource
+from heat_convergence.convergence.model.resource_columns import narrow
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.ports.stacks import StackColumns, StackRepository
 from heat_convergence.testing.memory.jobs import MemoryJobRepository
@@ -21,6 +23,13 @@ class MemoryStackRepository(MemoryRepository, StackRepository):
     def lock(self, stack_id: str) -> Stack | None:
         """Return the stack; there is only one transaction."""
         return self.get(stack_id)
+
+    def lock_with_resources(
+        self, stack_id: str, ids: Collection[str]
+    ) -> tuple[Stack | None, list[Resource]]:
+        """Return the stack, and those of its resources among ``ids``, narrow."""
+        rows = [row for row in self._tables.resources_by_id(ids) if row.stack_id == stack_id]
+        return self.get(stack_id), [narrow(row) for row in rows]
 
     def get(self, stack_id: str) -> Stack | None:
         """Return the stack; None if there is no such row."""

@@ -33,7 +33,7 @@ WIDE = 1000
 SIZES = (100, 2000)
 WIDTH = 10  # resources in a layer
 STATEMENTS_PER_RESOURCE = 6
-STATEMENTS_PER_LINK = 15  # two to store it, where rows of an INSERT count; three commits
+STATEMENTS_PER_LINK = 14  # two to store it, where rows of an INSERT count; three commits
 MESSAGES_PER_RESOURCE = 0.2
 
 
