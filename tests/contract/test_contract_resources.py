@@ -9,6 +9,9 @@ from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.graph_edge import Edge
 from heat_convergence.convergence.model.job import DesiredState, JobState, ObservedState, Verb
 from heat_convergence.convergence.model.resource_columns import COLUMNS, WIDE_COLUMNS
+from heat_convergence.db.column_types import NameList
+from heat_convergence.db.reads.resources import list_requiring
+from heat_convergence.testing.memory.store import MemoryStore
 from heat_convergence.testing.sample_rows import changed_row, resource_row, stack_row, time_at
 from tests.contract.conftest import refused_by_store
 
@@ -497,3 +500,26 @@ def test_a_row_gets_another_stack(seeder):
     (row,) = seeder.rows("a")
     assert (row.stack_id, row.name, row.identity.root_id) == ("other", "x", "other")
     assert row.physical.id == "one"
+
+
+NAMES = ["r1", "R1", "r11", "r%", "r_", 'r"1', "r\\1", "r/1", "ré", "r]", "r,"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_dependents_are_found_by_their_requirements(seeder, name, monkeypatch):
+    if isinstance(seeder.store, MemoryStore):
+        pytest.skip("reads of the API are SQL only")
+    seeder.resources(
+        *(resource_row(f"u{at}", requires=("x", each)) for at, each in enumerate(NAMES)),
+        *(resource_row(f"v{at}", requires=(f"other{at}",)) for at in range(50)),
+        resource_row("old", requires=(name,), desired=DesiredState.ABSENT),
+    )
+    decoded = []
+    read = NameList.process_result_value
+    monkeypatch.setattr(
+        NameList, "process_result_value", lambda *args: decoded.append(args[1]) or read(*args)
+    )
+    with seeder.store.database.read() as connection:
+        found = list_requiring(connection, "stack-1", name)
+    assert found == [f"u{NAMES.index(name)}"]
+    assert len(decoded) <= 2  # of databases that compare texts without their case

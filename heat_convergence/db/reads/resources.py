@@ -19,6 +19,7 @@ from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.job import DesiredState
 from heat_convergence.convergence.model.json_value import Json
 from heat_convergence.convergence.model.resource import Resource
+from heat_convergence.db.column_types import dump_json
 from heat_convergence.db.drift.reads import (
     DRIFT_COLUMNS,
     RESOURCES_WITH_DRIFT,
@@ -202,9 +203,16 @@ def list_full_of_stacks(conn: Connection, stack_ids: Collection[str]) -> list[Re
 
 
 def list_requiring(conn: Connection, stack_id: str, name: str) -> list[str]:
-    """Return names of the desired resources that require ``name``."""
+    """Return names of the desired resources that require ``name``.
+
+    The database leaves out those whose requirements do not contain the name's text at all, which
+    are nearly all of a large stack; texts that differ in case are left to the exact comparison.
+    """
+    text = sa.type_coerce(t.c.requires, sa.Text)
     query = sa.select(t.c.name, t.c.requires).where(
-        t.c.stack_id == stack_id, t.c.desired == DesiredState.PRESENT
+        t.c.stack_id == stack_id,
+        t.c.desired == DesiredState.PRESENT,
+        text.contains(dump_json(name), autoescape=True),
     )
     rows = [row for row in conn.execute(query) if isinstance(row.requires, tuple)]
     return sorted(row.name for row in rows if name in row.requires)
