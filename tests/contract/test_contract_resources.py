@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
+import sqlalchemy as sa
 
 from heat_convergence.convergence.model import job_transitions, transition_rules
 from heat_convergence.convergence.model.action import Action, Status
@@ -523,3 +526,28 @@ def test_dependents_are_found_by_their_requirements(seeder, name, monkeypatch):
         found = list_requiring(connection, "stack-1", name)
     assert found == [f"u{NAMES.index(name)}"]
     assert len(decoded) <= 2  # of databases that compare texts without their case
+
+
+def test_rows_of_a_large_stack_are_inserted_in_chunks(seeder):
+    if isinstance(seeder.store, MemoryStore):
+        pytest.skip("the store in memory sends no statements")
+    sizes = []
+
+    def note(_connection, _clause, rows, _parameters, _options):
+        sizes.append(len(rows))
+
+    names = [f"r{at:04}" for at in range(2500)]
+    edges = [Edge(needed, needing) for needed, needing in pairwise(names)]
+    seeder.stack(stack_row("stack-2"))
+    engine = seeder.store.database.engine
+    sa.event.listen(engine, "before_execute", note)
+    try:
+        with seeder.store.transaction() as tx:
+            tx.resources.insert([resource_row(name, stack_id="stack-2") for name in names])
+            tx.graph.add_edges("stack-2", 1, iter(edges))
+    finally:
+        sa.event.remove(engine, "before_execute", note)
+    assert 1000 <= max(sizes) <= 2000
+    with seeder.store.transaction() as tx:
+        assert [row.name for row in tx.resources.get_by_stack("stack-2")] == names
+        assert set(tx.graph.get_edges_at("stack-2", 1, names)) == set(edges)

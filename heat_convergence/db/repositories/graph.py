@@ -7,6 +7,7 @@ the other one is reading.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -57,20 +58,10 @@ class SqlGraphRepository(SqlRepository, GraphRepository):
 
     def add_edges(self, stack_id: str, version: int, edges: Iterable[Edge]) -> None:
         """Insert edges, a chunk at a time."""
-        rows = [
-            {
-                "resource_id": edge.resource_id,
-                "needed_by": edge.needed_by,
-                "stack_id": stack_id,
-                "version": version,
-                "observed_ready": edge.observed_ready,
-                "retry_count": edge.retry_count,
-                "level": edge.level,
-            }
-            for edge in edges
-        ]
-        for at in range(0, len(rows), _CHUNK):
-            self._connection.execute(resource_graph.insert(), rows[at : at + _CHUNK])
+        every = tuple(edges)
+        for at in range(0, len(every), _CHUNK):
+            rows = [_edge_columns(stack_id, version, edge) for edge in every[at : at + _CHUNK]]
+            self._connection.execute(resource_graph.insert(), rows)
 
     def get_edges_at(self, stack_id: str, version: int, ids: Collection[str]) -> list[Edge]:
         """Return the edges that have any of the resources at either end."""
@@ -159,3 +150,15 @@ class SqlGraphRepository(SqlRepository, GraphRepository):
         return select_narrow_rows(
             self._connection, _FIND_DEPENDENTS, stack=stack_id, ids=sorted(ids)
         )
+
+
+def _edge_columns(stack_id: str, version: int, edge: Edge) -> dict[str, Any]:
+    return {
+        "resource_id": edge.resource_id,
+        "needed_by": edge.needed_by,
+        "stack_id": stack_id,
+        "version": version,
+        "observed_ready": edge.observed_ready,
+        "retry_count": edge.retry_count,
+        "level": edge.level,
+    }

@@ -38,6 +38,7 @@ from heat_convergence.db.statements.resource_rows import (
 from heat_convergence.db.tables import physical_dependency, resource, resource_graph
 
 _CHUNK = 500  # few enough for the database to look rows up by key
+_INSERTED = 1000  # rows at once
 _NOT_PLANNED = ("properties", "attributes", "timeline")  # long, and of no use to planning
 _PLANNED_FIELDS = tuple(name for name in FIELDS if name not in _NOT_PLANNED)
 _PLANNED_COLUMNS = tuple(resource.c[name] for name in _PLANNED_FIELDS)
@@ -52,9 +53,13 @@ class SqlResourceRepository(SqlRepository, ResourceRepository):
     """Resources on a database connection."""
 
     def insert(self, resources: Sequence[Resource]) -> None:
-        """Insert rows; long values become contents, those of sensitive rows are encrypted."""
-        if resources:
-            rows = [get_columns(row) for row in resources]
+        """Insert rows; long values become contents, those of sensitive rows are encrypted.
+
+        The columns of a row take several kilobytes on their way to the database, so that those
+        of a large stack are made a chunk at a time.
+        """
+        for at in range(0, len(resources), _INSERTED):
+            rows = [get_columns(row) for row in resources[at : at + _INSERTED]]
             value_dedup.store_shared(self._connection, rows)
             self._connection.execute(resource.insert(), [with_encryption(row) for row in rows])
 

@@ -62,7 +62,7 @@ def fill(service: LocalService) -> None:
             goal = goal_row(each.goal_id, stack_id=each.id, template_hash="0" * 64)
             tx.stacks.insert(each)
             tx.goals.insert(goal)
-        tx.resources.insert(
+        tx.resources.insert([
             resource_row(
                 uid(100 + number), stack_id=stack_id, name=name, type=rtype,
                 implementation="OS::Heat::None", action=action, status=status,
@@ -70,7 +70,7 @@ def fill(service: LocalService) -> None:
                 requires=("x",) if name == "y" else (),
             )
             for number, (name, stack_id, rtype, action, status, physical) in enumerate(RESOURCES)
-        )  # fmt: skip
+        ])  # fmt: skip
         tx.events.insert(tuple(_events()))
 
 

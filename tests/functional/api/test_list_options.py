@@ -194,14 +194,14 @@ def _stack_of(tx: Any, number: int, size: int) -> str:
     made = stack(number, f"s{size}", Action.CREATE, Status.COMPLETE, tags=("hide",))
     tx.stacks.insert(made)
     tx.goals.insert(goal_row(made.goal_id, stack_id=made.id))
-    tx.resources.insert(
+    tx.resources.insert([
         resource_row(
             uid(number * 100_000 + at_), stack_id=made.id, name=f"r{at_:05d}",
             implementation="OS::Heat::None", action=Action.CREATE, status=Status.COMPLETE,
             physical_id=f"p{at_}", requires=(f"r{at_ - 1:05d}",) if at_ else (),
         )
         for at_ in range(size)
-    )  # fmt: skip
+    ])  # fmt: skip
     return f"/stacks/{made.name}/{made.id}"
 
 
