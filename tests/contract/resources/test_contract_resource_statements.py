@@ -1,0 +1,165 @@
+"""Rows of resources that one statement claims, finds or inserts."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+import sqlalchemy as sa
+
+from heat_convergence.convergence.model import job_transitions
+from heat_convergence.convergence.model.action import Action, Status
+from heat_convergence.convergence.model.graph_edge import Edge
+from heat_convergence.convergence.model.job import DesiredState, JobState, Verb
+from heat_convergence.convergence.model.resource_columns import COLUMNS, WIDE_COLUMNS
+from heat_convergence.db.column_types import NameList
+from heat_convergence.db.reads.resources import list_requiring
+from heat_convergence.testing.memory.store import MemoryStore
+from heat_convergence.testing.sample_rows import changed_row, resource_row, stack_row, time_at
+from tests.contract.test_contract_resources import FULL, without_wide_columns
+
+CLAIM = job_transitions.claim("engine-2", "token-2", time_at(9)).with_marks("claimed")
+CHANGES = {
+    "root_id": "other",
+    "replaces": "other",
+    "replaced_by": "other",
+    "desired": DesiredState.ABSENT,
+    "physical_dependencies": ("other",),
+    "sensitive": True,
+    "applied_hash": "other",
+    "suspended": True,
+    "job": Verb.CHECK,
+    "job_state": JobState.RETRY,
+    "must_run": True,
+    "touched_version": 4,
+    "version": 2,
+    "physical_id": None,
+    "properties_hash": None,
+    "action": Action.CREATE,
+    "status": Status.COMPLETE,
+    "status_reason": "other",
+    "action_started_at": None,
+    "observed": None,
+    "observed_at": None,
+    "observe_at": None,
+    "lease_owner": None,
+    "lease_token": "other",
+    "lease_expires_at": None,
+    "updated_at": None,
+    "hooks_and_restrictions": ("replace",),
+    "hook": "pre-create",
+}
+
+
+def test_unchanged_row_is_claimed(seeder):
+    row = changed_row(FULL, job_state=JobState.POSTED)
+    seeder.resources(row)
+    later = job_transitions.repost(time_at(8))
+    with seeder.store.transaction() as tx:
+        (read,) = tx.leases.get_unblocked("stack-1", 1, ["full"]).rows
+        tx.jobs.apply(["full"], later.with_marks("again"))
+        tx.resources.update_each({"full": {"data": {"k": "w"}, "sensitive": False}})
+        assert tx.leases.claim_unchanged(read, CLAIM, {"status": Status.IN_PROGRESS})
+    (claimed,) = seeder.rows("full")
+    assert claimed == changed_row(
+        row,
+        data={"k": "w"},
+        posted_at=time_at(8),
+        timeline=later.with_marks("again").marks + "claimed",
+        job_state=JobState.RUNNING,
+        status=Status.IN_PROGRESS,
+        lease_owner="engine-2",
+        lease_token="token-2",
+        lease_expires_at=time_at(9),
+    )
+
+
+@pytest.mark.parametrize("column", sorted(CHANGES))
+def test_changed_row_is_not_claimed(seeder, column):
+    before = changed_row(FULL, job_state=JobState.POSTED)
+    seeder.resources(changed_row(before, **{column: CHANGES[column]}))
+    with seeder.store.transaction() as tx:
+        assert not tx.leases.claim_unchanged(before, CLAIM, {"status": Status.IN_PROGRESS})
+        assert not tx.leases.claim_unchanged(changed_row(before, id="nobody"), CLAIM, {})
+    assert seeder.rows("full") == [changed_row(before, **{column: CHANGES[column]})]
+
+
+def test_every_column_that_may_change_in_a_version_is_compared():
+    set_by_planning = {
+        "id",
+        "stack_id",
+        "name",
+        "type",
+        "implementation",
+        "physical_name",
+        "project_id",
+        "created_at",
+        "definition_hash",
+        "requires",
+        "referenced_names",
+    }
+    not_compared = {*set_by_planning, "posted_at", "timeline", *WIDE_COLUMNS}
+    assert set(COLUMNS) == CHANGES.keys() | not_compared
+
+
+NAMES = ["r1", "R1", "r11", "r%", "r_", 'r"1', "r\\1", "r/1", "ré", "r]", "r,"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_dependents_are_found_by_their_requirements(seeder, name, monkeypatch):
+    if isinstance(seeder.store, MemoryStore):
+        pytest.skip("reads of the API are SQL only")
+    seeder.resources(
+        *(resource_row(f"u{at}", requires=("x", each)) for at, each in enumerate(NAMES)),
+        *(resource_row(f"v{at}", requires=(f"other{at}",)) for at in range(50)),
+        resource_row("old", requires=(name,), desired=DesiredState.ABSENT),
+    )
+    decoded = []
+    read = NameList.process_result_value
+    monkeypatch.setattr(
+        NameList, "process_result_value", lambda *args: decoded.append(args[1]) or read(*args)
+    )
+    with seeder.store.database.read() as connection:
+        found = list_requiring(connection, "stack-1", name)
+    assert found == [f"u{NAMES.index(name)}"]
+    assert len(decoded) <= 2  # of databases that compare texts without their case
+
+
+def test_rows_of_a_large_stack_are_inserted_in_chunks(seeder):
+    if isinstance(seeder.store, MemoryStore):
+        pytest.skip("the store in memory sends no statements")
+    sizes = []
+
+    def note(_connection, _clause, rows, _parameters, _options):
+        sizes.append(len(rows))
+
+    names = [f"r{at:04}" for at in range(2500)]
+    edges = [Edge(needed, needing) for needed, needing in pairwise(names)]
+    seeder.stack(stack_row("stack-2"))
+    engine = seeder.store.database.engine
+    sa.event.listen(engine, "before_execute", note)
+    try:
+        with seeder.store.transaction() as tx:
+            tx.resources.insert([resource_row(name, stack_id="stack-2") for name in names])
+            tx.graph.add_edges("stack-2", 1, iter(edges))
+    finally:
+        sa.event.remove(engine, "before_execute", note)
+    assert 1000 <= max(sizes) <= 2000
+    with seeder.store.transaction() as tx:
+        assert [row.name for row in tx.resources.get_by_stack("stack-2")] == names
+        assert set(tx.graph.get_edges_at("stack-2", 1, names)) == set(edges)
+
+
+@pytest.mark.parametrize("count", [1, 10], ids=["few", "many"])
+def test_stack_is_locked_with_its_resources(seeder, count):
+    stack = seeder.stack(stack_row("stack-2"))
+    names = [f"r{at}" for at in range(count)]
+    rows = [changed_row(FULL, id=name, name=name, stack_id="stack-2") for name in names]
+    seeder.resources(resource_row("other"), *rows)
+    with seeder.store.transaction() as tx:
+        expected = [without_wide_columns(row) for row in rows]
+        named = [*reversed(names), "other", "nobody"]
+        assert tx.stacks.lock_with_resources("stack-2", named) == (stack, expected)
+        assert tx.stacks.lock_with_resources("stack-2", ["other"]) == (stack, [])
+        assert tx.stacks.lock_with_resources("stack-2", []) == (stack, [])
+        assert tx.stacks.lock_with_resources("nobody", ["other"]) == (None, [])
