@@ -341,7 +341,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--only", default="", help="a part of the names of the templates to try")
     parser.add_argument("--rst", type=Path, help="the file to write the page to")
     options = parser.parse_args(argv)
-    logging.disable(logging.CRITICAL)
     templates = PublicTemplates(options.checkout.resolve())
     results = [templates.run(path) for path in templates.paths() if options.only in str(path)]
     for result in results:
@@ -357,4 +356,5 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
+    logging.disable(logging.CRITICAL)
     sys.exit(main())

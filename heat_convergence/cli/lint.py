@@ -6,8 +6,6 @@ Parses arguments, reads files and prints findings. Decides nothing about templat
 from __future__ import annotations
 
 import argparse
-import logging
-import signal
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -48,8 +46,6 @@ def main(arguments: Sequence[str]) -> int:
     unknown = sorted(set(parsed.disable) - RULES_BY_ID.keys())
     if unknown:
         parser.error(f"there is no rule {unknown[0]}; --list-rules shows them")
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # the reader of the output may end first
-    logging.disable(logging.CRITICAL)  # plug-ins that cannot be loaded are no findings
     try:
         environment = _environment(parsed)
     except (FileError, ValueError) as error:

@@ -6,6 +6,8 @@ import. Decides nothing else.
 
 from __future__ import annotations
 
+import logging
+import signal
 import sys
 from collections.abc import Callable
 from importlib import import_module
@@ -115,7 +117,10 @@ def _simulate(arguments: list[str]) -> int:
 
 
 def _lint(arguments: list[str]) -> int:
-    # Single-threaded, no service: no patching.
+    # Single-threaded, no service: no patching. These settings are the process's, not the linter's,
+    # which others call in theirs.
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # the reader of the output may end first
+    logging.disable(logging.CRITICAL)  # plug-ins that cannot be loaded are no findings
     return int(import_module("heat_convergence.cli.lint").main(arguments))
 
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import logging
 import os
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -30,13 +28,6 @@ resources:
 """
 FILES = 1000
 LEAST_FILES_A_SECOND = 50
-
-
-@pytest.fixture(autouse=True)
-def enabled_log() -> Iterator[None]:
-    """Enable logging again, which the command disables."""
-    yield
-    logging.disable(logging.NOTSET)
 
 
 def aliases() -> str:

@@ -6,7 +6,6 @@ import io
 import json
 import logging
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -21,15 +20,6 @@ VALID = "heat_template_version: 2018-08-31\nresources:\n  a: {type: OS::Heat::Ra
 UNUSED = VALID + "parameters: {size: {type: number}}\n"
 INVALID = VALID.replace("}", ", properties: {lenght: 3}}")
 EXAMPLES = Path(__file__).parents[3] / "examples"
-
-
-@pytest.fixture(autouse=True)
-def process_settings() -> Iterator[None]:
-    """Restore what the command sets for its process."""
-    handler = signal.getsignal(signal.SIGPIPE)
-    yield
-    signal.signal(signal.SIGPIPE, handler)
-    logging.disable(logging.NOTSET)
 
 
 @pytest.fixture
@@ -179,3 +169,11 @@ def test_installed_types_stay_as_they_are_beside_environments(tmp_path: Path) ->
     (tmp_path / "other_env.yaml").write_text(environment)
     assert lint.main([str(tmp_path)]) == 1
     assert lint.main([str(tmp_path), "-e", str(tmp_path / "other_env.yaml")]) == 0
+
+
+def test_command_leaves_the_settings_of_its_process(folder: Path) -> None:
+    """Programs that call the command keep their handler of broken pipes and their log."""
+    handler = signal.getsignal(signal.SIGPIPE)
+    assert lint.main([str(folder / "valid.yaml")]) == 0
+    assert signal.getsignal(signal.SIGPIPE) is handler
+    assert logging.root.manager.disable == logging.NOTSET
