@@ -172,6 +172,7 @@ class OvercloudBenchmark:
         stacks, request = self._heat.stacks, overcloud.request
         self._phase("create", lambda: stacks.create(stack_name=NAME, **request))
         self._size()
+        self._timeline()
         self._phase("no-op", lambda: stacks.update(NAME, **request))
         for phase, values in overcloud.changes.items():
             changed = overcloud.with_defaults(**values)
@@ -182,6 +183,19 @@ class OvercloudBenchmark:
         resources = self._heat.resources.list(NAME, nested_depth=_DEPTH)
         stacks = list(self._heat.stacks.list(show_nested=True))
         print(f"{len(resources)} resources in {len(stacks)} stacks", flush=True)
+
+    def _timeline(self) -> None:
+        """Print how much of the creation's duration its critical path explains."""
+        identifier = self._heat.stacks.get(NAME, resolve_outputs=False).identifier
+        path = f"/stacks/{identifier}/timeline?nested_depth={_DEPTH}"
+        timeline = self._heat.stacks.client.get(path).json()["timeline"]
+        trace = self._heat.stacks.client.get(f"{path}&format=chrome").json()
+        print(
+            f"critical path of {len(timeline['critical_path'])} resources: "
+            f"{timeline['critical_path_s']:.2f} of {timeline['wall_time_s']:.2f} s; "
+            f"{len(trace['traceEvents'])} events in the trace",
+            flush=True,
+        )
 
     def _phase(self, phase: str, request: Callable[[], object]) -> None:
         before, counts = (
