@@ -28,7 +28,12 @@ from heat_convergence.db.drift.reads import (
 )
 from heat_convergence.db.statements import value_dedup
 from heat_convergence.db.statements.readable_rows import replace_unreadable
-from heat_convergence.db.statements.resource_rows import COLUMNS, from_rows
+from heat_convergence.db.statements.resource_rows import (
+    COLUMNS,
+    from_planned_rows,
+    from_rows,
+    select_planned,
+)
 from heat_convergence.db.statements.stack_rows import NO_TIME
 from heat_convergence.db.tables import resource as t
 from heat_convergence.db.tables import stack as stack_table
@@ -200,6 +205,11 @@ def list_full_of_stacks(conn: Connection, stack_ids: Collection[str]) -> list[Re
     """Return all rows of the stacks with all columns, by id."""
     query = sa.select(*COLUMNS).where(t.c.stack_id.in_(stack_ids)).order_by(t.c.id)
     return from_rows(conn, conn.execute(query))
+
+
+def list_planned(conn: Connection, stack_id: str) -> list[Resource]:
+    """Return all rows of the stack as planning takes them, without their contents."""
+    return from_planned_rows(conn.execute(select_planned(stack_id)))
 
 
 def list_requiring(conn: Connection, stack_id: str, name: str) -> list[str]:

@@ -12,7 +12,6 @@ from heat_convergence.convergence.model.job import DesiredState
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.resource_columns import (
     ResourceColumns,
-    build_reader,
     get_columns,
 )
 from heat_convergence.convergence.model.transition_rules import reject_owned_columns
@@ -20,16 +19,16 @@ from heat_convergence.convergence.ports.resources import ResourceRepository
 from heat_convergence.db.index_hints import force_index, safe_delete
 from heat_convergence.db.repositories.base import SqlRepository
 from heat_convergence.db.statements import value_dedup
-from heat_convergence.db.statements.readable_rows import check_row
 from heat_convergence.db.statements.resource_rows import (
     COLUMNS,
-    FIELDS,
     NARROW_COLUMNS,
     STACK_INDEX,
     for_update,
+    from_planned_rows,
     from_readable_rows,
     select_by_ids,
     select_narrow_rows,
+    select_planned,
     select_rows,
     update_each_row,
     update_rows,
@@ -39,12 +38,6 @@ from heat_convergence.db.tables import physical_dependency, resource, resource_g
 
 _CHUNK = 500  # few enough for the database to look rows up by key
 _INSERTED = 1000  # rows at once
-_NOT_PLANNED = ("properties", "attributes", "timeline")  # long, and of no use to planning
-_PLANNED_FIELDS = tuple(name for name in FIELDS if name not in _NOT_PLANNED)
-_PLANNED_COLUMNS = tuple(resource.c[name] for name in _PLANNED_FIELDS)
-_read_planned = build_reader(
-    (*_PLANNED_FIELDS, "properties"), {"attributes": {}, "timeline": None}
-)
 _GET = select_by_ids(COLUMNS)
 _LOCK = for_update(select_by_ids(NARROW_COLUMNS))
 
@@ -69,15 +62,8 @@ class SqlResourceRepository(SqlRepository, ResourceRepository):
 
     def lock_by_stack(self, stack_id: str) -> list[Resource]:
         """Lock the stack's rows and return them, by id, as planning needs them."""
-        columns = (*_PLANNED_COLUMNS, resource.c.properties.is_(None))
-        statement = (
-            force_index(sa.select(*columns), resource, STACK_INDEX)
-            .where(resource.c.stack_id == stack_id)
-            .order_by(resource.c.id)
-        )
-        rows = self._connection.execute(for_update(statement))
-        checked = (check_row("resource", _PLANNED_FIELDS, row) for row in rows)
-        return [_read_planned((*row[:-1], None if row[-1] else {})) for row in checked]
+        rows = self._connection.execute(for_update(select_planned(stack_id)))
+        return from_planned_rows(rows)
 
     def get(self, ids: Collection[str]) -> list[Resource]:
         """Return those of the rows that exist, whole, by id."""

@@ -29,6 +29,11 @@ COLUMNS = tuple(resource.c[name] for name in FIELDS)
 _NARROW_FIELDS = tuple(name for name in FIELDS if name not in WIDE_COLUMNS)
 _read_narrow = resource_columns.build_reader(_NARROW_FIELDS, WIDE_COLUMNS)
 NARROW_COLUMNS = tuple(resource.c[name] for name in _NARROW_FIELDS)
+_NOT_PLANNED = ("properties", "attributes", "timeline")  # long, and of no use to planning
+_PLANNED_FIELDS = tuple(name for name in FIELDS if name not in _NOT_PLANNED)
+_read_planned = resource_columns.build_reader(
+    (*_PLANNED_FIELDS, "properties"), {"attributes": {}, "timeline": None}
+)
 
 # What runs for every job is built once: building it takes longer than running it.
 IDS: sa.BindParameter[Any] = sa.bindparam("ids", expanding=True)
@@ -248,6 +253,19 @@ def apply_unchanged_transition(
     new = {f"new_{name}": value for name, value in values.items()}
     marked = {"marks": marks} if marks else {}
     return connection.execute(update, {"row_id": row.id, **was, **new, **marked}).rowcount == 1
+
+
+def select_planned(stack_id: str) -> sa.Select[Any]:
+    """Build the query of a stack's rows, by id, as planning needs them."""
+    columns = (*(resource.c[name] for name in _PLANNED_FIELDS), resource.c.properties.is_(None))
+    query = force_index(sa.select(*columns), resource, STACK_INDEX)
+    return query.where(resource.c.stack_id == stack_id).order_by(resource.c.id)
+
+
+def from_planned_rows(rows: Iterable[sa.Row[Any]]) -> list[Resource]:
+    """Return resources from rows of ``select_planned``; their contents stay references."""
+    checked = (check_row("resource", _PLANNED_FIELDS, row) for row in rows)
+    return [_read_planned((*row[:-1], None if row[-1] else {})) for row in checked]
 
 
 def new_values(names: Iterable[str]) -> dict[str, sa.BindParameter[Any]]:

@@ -258,9 +258,9 @@ def load_replaced_goal(
 
 
 def list_rows(services: ApiServices, stack: Stack) -> Sequence[Resource]:
-    """Return all rows of the stack's resources."""
+    """Return all rows of the stack's resources, as planning takes them."""
     with services.database.read() as conn:
-        return resources.list_full(conn, stack.id)
+        return resources.list_planned(conn, stack.id)
 
 
 def source_of_update(
