@@ -6,6 +6,7 @@ Loaded by OpenStackClient through entry points.
 from __future__ import annotations
 
 import argparse
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
@@ -37,13 +38,13 @@ class _HandoverCommand(PlanCommand, command.ShowOne):
         )
         return parser
 
+    @abstractmethod
     def add_places(self, parser: argparse.ArgumentParser) -> None:
         """Add the arguments that name the resources and their places."""
-        raise NotImplementedError
 
+    @abstractmethod
     def body(self, parsed_args: argparse.Namespace) -> dict[str, Json]:
         """Return the part of the request that names the resources and their places."""
-        raise NotImplementedError
 
     def take_action(self, parsed_args: argparse.Namespace) -> ShownItem:
         """Make the plan, execute it on request, and return its columns.
