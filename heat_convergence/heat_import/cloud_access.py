@@ -20,7 +20,6 @@ from heat_convergence.common.error_boundary import BoundaryName, ErrorBoundary
 from heat_convergence.common.error_log import ErrorSubject
 from heat_convergence.common.errors import Error
 from heat_convergence.convergence.model.action import Action, Status
-from heat_convergence.convergence.model.job import ObservedState
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.resources.protocol.resource_context import (
@@ -91,16 +90,15 @@ class CloudAccess:
             resource_type = self.services.registry.find(row.desired.implementation)
             if resource_type is None or not _is_observed(resource_type, row):
                 continue
-            context = build_context(
-                row, stack, _observed_action(row), now, VerbInputs(cloud=cloud)
-            )
+            # The action of reads that change nothing, and that expect an old object.
+            context = build_context(row, stack, Action.CHECK, now, VerbInputs(cloud=cloud))
             by_type[row.desired.implementation].append(
                 with_name_limit(context, resource_type.physical_name_limit)
             )
         found: dict[str, Mapping[str, Json]] = {}
         for name, contexts in by_type.items():
             for row_id, result in self._observe_type(name, contexts, stack).items():
-                if result.observed is ObservedState.READY and result.attributes is not None:
+                if result.attributes is not None:
                     found[row_id] = result.attributes
         return found
 
@@ -125,11 +123,6 @@ def _observe_or_none(
         return resource_type.observe_many(contexts)
     except Error:
         return {}
-
-
-def _observed_action(row: Resource) -> Action:
-    """Return the action to observe with: during a snapshot types read that, not the resource."""
-    return Action.CHECK if row.state.action is Action.SNAPSHOT else row.state.action
 
 
 def _is_observed(resource_type: ResourceType, row: Resource) -> bool:
