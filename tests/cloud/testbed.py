@@ -130,7 +130,7 @@ class UserIdentityClient:
 
     def get(self, path: str) -> Json:
         """Return the JSON of a GET."""
-        return self._api.get(path).json()
+        return repeat(lambda: self._api.get(path)).json()
 
     def post(self, path: str, body: Json) -> Json:
         """Return the JSON of a POST."""
@@ -139,7 +139,7 @@ class UserIdentityClient:
     def delete(self, path: str) -> None:
         """Delete a resource; a missing one is no error."""
         with suppress(exceptions.NotFound):
-            self._api.delete(path)
+            repeat(lambda: self._api.delete(path))
 
     def put(self, path: str) -> None:
         """Send a PUT without a body."""

@@ -179,6 +179,14 @@ def test_agent_polls_the_configured_metadata_url(
     }
 
 
+def test_server_that_was_never_created_shows_no_agent(
+    server: Server, build_context: ContextBuilder
+) -> None:
+    """Heat may have made the agent's user before another resource failed."""
+    created = recorded(server, build_context(**HEAT))
+    assert server.attribute(replace(created, physical_id=None), "os_collect_config") is None
+
+
 @pytest.mark.parametrize("more", [{}, HEAT])
 def test_user_data_contains_the_metadata(
     server: Server, build_context: ContextBuilder, more: Json

@@ -311,7 +311,7 @@ class Server(UpdatableServer):
             addresses = addresses_by_network(shown, {})
             return next((each[0] for each in addresses.values() if each), "")
         if name == "os_collect_config":
-            return server_agents.agent_metadata(context)
+            return server_agents.agent_metadata(context) if context.physical_id else None
         if name == server_consoles.CONSOLE_URLS:
             server_id = context.physical_id
             return (
