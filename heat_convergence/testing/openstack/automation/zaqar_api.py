@@ -95,18 +95,30 @@ def _post_messages(emulation: Emulation, request: EmulatedRequest) -> EmulatedRe
 
 
 def _list_messages(emulation: Emulation, request: EmulatedRequest) -> EmulatedResponse:
-    """List the messages after a marker that have not expired, oldest first."""
+    """List the messages after a marker that have not expired, oldest first.
+
+    Like Zaqar on Redis, it lists the first message again after the marker of that message, and
+    all messages after the marker of one that has expired; and it cannot list claimed messages
+    without a marker.
+    """
     limit = min(int(request.query.get("limit", ["10"])[0]), _MAX_PAGE)
-    start = int(request.query.get("marker", ["0"])[0])
-    bodies = _messages(emulation, request).bodies()
+    marker = request.query.get("marker", [None])[0]
+    if marker is None and "include_claimed" in request.query:
+        raise EmulatedError(503, "Messages could not be listed.")
+    bodies = [
+        body
+        for body in _messages(emulation, request).bodies()
+        if body["posted_s"] + body["ttl"] > emulation.now_s
+    ]
+    rank = next((index for index, body in enumerate(bodies) if body["id"] == marker), 0)
+    start = rank + 1 if rank else 0
     page = [
         {"id": each["id"], "ttl": each["ttl"], "age": 0, "body": each["body"]}
         for each in bodies[start : start + limit]
-        if each["posted_s"] + each["ttl"] > emulation.now_s
     ]
     path = f"/v2/queues/{request.path_parameters['name']}/messages"
-    link = {"rel": "next", "href": f"{path}?marker={min(start + limit, len(bodies))}"}
-    return EmulatedResponse(200, {"messages": page, "links": [link] if page else []})
+    links = [{"rel": "next", "href": f"{path}?marker={page[-1]['id']}"}] if page else []
+    return EmulatedResponse(200, {"messages": page, "links": links})
 
 
 def _messages(emulation: Emulation, request: EmulatedRequest) -> EmulatedCollection:
