@@ -17,7 +17,9 @@ PLUGIN = ("heat-tempest-plugin==3.0.0", "tempest==47.0.0")
 PACKAGE = "heat_tempest_plugin"
 # Tests of one class share stacks, so that one process runs all of them.
 GROUPS = r"([^\.]*\.)*"
-EXPECTED = {"Passed": 127, "Skipped": 12, "Failed": 0}
+TESTS = 139
+# Two of them run where the cloud has Zaqar.
+MOST_SKIPPED = 12
 # These need a guest that starts, a load balancer, an alarm service or a volume's backup.
 SKIPPED_SCENARIOS = (
     "AodhAlarmTest",
@@ -27,7 +29,10 @@ SKIPPED_SCENARIOS = (
     "SoftwareConfigIntegrationTest",
     "VolumeBackupRestoreIntegrationTest",
 )
-SKIPPED_FUNCTIONS = ("NotificationTest",)  # needs a message service
+SKIPPED_FUNCTIONS = (
+    "NotificationTest",  # needs a message service
+    "ZaqarSignalTransportTest",  # its agent speaks version 1.1 of Zaqar's API, which is removed
+)
 SERVICES = ("heat", "nova", "neutron", "glance", "cinder")
 
 
@@ -53,7 +58,9 @@ def test_all_tests_of_the_plugin(
     printed = plugin.run(command, tmp_path, environment)
     print(plugin.run([plugin.programs / "stestr", "slowest", "--all"], tmp_path, {}))
     counted = {name: int(number) for name, number in re.findall(r" - (\w+): (\d+)", printed)}
-    assert counted.items() >= EXPECTED.items(), printed[-2000:]
+    assert counted["Failed"] == 0, printed[-2000:]
+    assert counted["Passed"] + counted["Skipped"] == TESTS, printed[-2000:]
+    assert counted["Skipped"] <= MOST_SKIPPED, printed[-2000:]
 
 
 def find_package(plugin: ClientSoftware, folder: Path) -> Path:
