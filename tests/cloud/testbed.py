@@ -8,6 +8,7 @@ everything that a test creates is deleted after it.
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import time
 import uuid
@@ -19,6 +20,7 @@ from types import MappingProxyType
 from typing import Any
 
 import openstack
+import pytest
 import requests
 from keystoneauth1 import exceptions
 from keystoneauth1.adapter import Adapter
@@ -266,6 +268,19 @@ class DeployedService:
             return response.status_code == 404
 
         wait_until(is_deleted, f"{name} is deleted", timeout_s=120)
+
+
+def notification_url(cloud: CloudTestbed) -> str:
+    """Return the URL of the broker that the cloud's services send notifications to."""
+    config = cloud.folder / "etc" / "neutron" / "neutron.conf"
+    text = config.read_text() if config.exists() else ""
+    if "driver = messagingv2" not in text:
+        pytest.skip("the services of the cloud send no notifications")
+    found = re.search(r"^\[oslo_messaging_notifications\]\n(?:.+\n)*?transport_url = (.+)$",
+                      text, re.MULTILINE)  # fmt: skip
+    found = found or re.search(r"^transport_url = (.+)$", text, re.MULTILINE)
+    assert found is not None
+    return found[1]
 
 
 def token_session(

@@ -8,7 +8,6 @@ made in another stack, all at the same time.
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import subprocess
 import uuid
@@ -21,7 +20,7 @@ from tests.cloud.conftest import DeployService
 from tests.cloud.drift.drift_measurement import ChangedStack, MeasuredChange, format_table
 from tests.cloud.drift.drift_stacks import POLICIES, make_template
 from tests.cloud.drift.foreign_changes import CHANGES
-from tests.cloud.testbed import CloudTestbed, DeployedService
+from tests.cloud.testbed import CloudTestbed, DeployedService, notification_url
 
 ROUNDS = int(os.environ.get("HEAT_CONVERGENCE_TEST_DRIFT_ROUNDS", "2"))
 ROUNDS_WITHOUT_NOTIFICATIONS = min(ROUNDS, 3)
@@ -37,19 +36,6 @@ def volume_types(cloud_testbed: CloudTestbed) -> Iterator[tuple[str, str]]:
     yield types[0].name, types[1].name
     for each in types:
         storage.delete_type(each.id)
-
-
-def notification_url(cloud: CloudTestbed) -> str:
-    """Return the URL of the broker that the cloud's services send notifications to."""
-    config = cloud.folder / "etc" / "neutron" / "neutron.conf"
-    text = config.read_text() if config.exists() else ""
-    if "driver = messagingv2" not in text:
-        pytest.skip("the services of the cloud send no notifications")
-    found = re.search(r"^\[oslo_messaging_notifications\]\n(?:.+\n)*?transport_url = (.+)$",
-                      text, re.MULTILINE)  # fmt: skip
-    found = found or re.search(r"^transport_url = (.+)$", text, re.MULTILINE)
-    assert found is not None
-    return found[1]
 
 
 @pytest.fixture(scope="module", autouse=True)
