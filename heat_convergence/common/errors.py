@@ -324,3 +324,13 @@ class PlanOutdated(Error):
             "difference_count": len(differences),
             "differences": [dict(each) for each in differences[: self.max_shown]],
         }
+
+
+# -- 500: the service is set up wrongly -----------------------------------------
+
+
+class InvalidGlobalResource(Error):
+    """A template of the operator's environment that cannot be read."""
+
+    def __init__(self, type_name: str, reason: str) -> None:
+        super().__init__(f"The template of the resource type {type_name} is wrong: {reason}")

@@ -109,13 +109,18 @@ class ResourceTypeRegistry:
         Args:
             names: name → type; what names no type here is left out.
         """
-        further = {
-            name: self._types[target]
-            for name, target in names.items()
-            if target in self._types and name not in self._types
-        }
+        return self.with_types(
+            {
+                name: self._types[target]
+                for name, target in names.items()
+                if target in self._types and name not in self._types
+            }
+        )
+
+    def with_types(self, types: Mapping[str, ResourceType]) -> ResourceTypeRegistry:
+        """Return a registry with these types by these names, in place of any of its own."""
         found = ResourceTypeRegistry(())
-        found._types = dict(sorted({**self._types, **further}.items()))
+        found._types = dict(sorted({**self._types, **types}.items()))
         return found
 
     def __iter__(self) -> Iterator[ResourceType]:

@@ -55,7 +55,7 @@ class RemoteTemplateFetcher:
         if parts.scheme in ("http", "https"):
             text = fetch_url(name, self._limits())
         elif name in self._operator_names and parts.scheme in ("", "file"):
-            text = self._read(name, Path(unquote(parts.path)))
+            text = read_template_file(name, self._max_bytes)
         else:
             return None
         self._bytes_left -= len(text.encode())
@@ -68,12 +68,23 @@ class RemoteTemplateFetcher:
             allow_private_addresses=self._allow_private,
         )
 
-    def _read(self, name: str, path: Path) -> str:
-        try:
-            with path.open("rb") as file:
-                text = file.read(self._max_bytes + 1)
-            if len(text) > self._max_bytes:
-                raise RequestLimitExceeded(f"{name} is larger than {self._max_bytes} bytes.")
-            return text.decode()
-        except (OSError, ValueError) as error:
-            raise HTTPBadRequest(f"Could not read template {name}: {error}.") from error
+
+def read_template_file(name: str, max_bytes: int) -> str:
+    """Return the text of a template on this host.
+
+    Args:
+        name: its path or ``file`` URL, which must be the operator's.
+        max_bytes: the size that it may have.
+
+    Raises:
+        HTTPBadRequest: it cannot be read.
+        RequestLimitExceeded: it is too large.
+    """
+    try:
+        with Path(unquote(urlsplit(name).path)).open("rb") as file:
+            text = file.read(max_bytes + 1)
+        if len(text) > max_bytes:
+            raise RequestLimitExceeded(f"{name} is larger than {max_bytes} bytes.")
+        return text.decode()
+    except (OSError, ValueError) as error:
+        raise HTTPBadRequest(f"Could not read template {name}: {error}.") from error

@@ -325,13 +325,13 @@ class ResourceRegistry:
         return ResourceRegistry({**self.entries, _RESOURCES: resources}, base)
 
     def further_names(self) -> dict[str, str]:
-        """Return the names without wildcards that stand for types, with these types."""
+        """Return the names without wildcards that stand for types or templates, with these."""
         found = self.base.further_names() if self.base else dict(FURTHER_NAMES)
         for name, target in self.entries.items():
             if isinstance(target, str) and name != _BASE_URL and not name.endswith("*"):
                 with suppress(StackValidationFailed):  # entries that lead round name no type
                     found[name] = self.resolve(name)
-        return {name: target for name, target in found.items() if not is_template_name(target)}
+        return {name: target for name, target in found.items() if not is_template_name(name)}
 
     def template_names(self) -> frozenset[str]:
         """Return the templates that entries name at any depth."""

@@ -155,7 +155,6 @@ def test_names_of_the_operator_are_listed(service: LocalService) -> None:
     registry = {
         "My::Value": "OS::Heat::Value",
         "My::Other": "My::Value",
-        "My::Template": "file:///etc/heat/t.yaml",
         "My::Unknown": "No::Such",
         "My::Ring": "My::Circle",
         "My::Circle": "My::Ring",

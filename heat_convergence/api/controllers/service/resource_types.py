@@ -19,6 +19,7 @@ from heat_convergence.api.requests.params import QueryParams
 from heat_convergence.api.services import ApiServices
 from heat_convergence.api.trust_delegation import cloud_access_as_user
 from heat_convergence.common import errors
+from heat_convergence.stacks.source.operator_types import read_operator_types
 from heat_convergence.template.environment.environment import Environment
 
 
@@ -28,7 +29,10 @@ class ResourceTypesController(Controller):
     def __init__(self, services: ApiServices, enforcer: PolicyEnforcer) -> None:
         super().__init__(services)
         operator = services.global_environment or Environment()
-        self._registry = services.registry.with_names(operator.registry.further_names())
+        templates = read_operator_types(services)
+        registry = services.registry.with_names(operator.registry.further_names())
+        self._registry = registry.with_types(templates.types)
+        self._template_mistakes = templates.mistakes
         self._enforcer = enforcer
 
     def index(self, request: ApiRequest) -> webob.Response:
@@ -52,13 +56,13 @@ class ResourceTypesController(Controller):
 
     def show(self, request: ApiRequest, type_name: str) -> webob.Response:
         """Show the schema of a resource type."""
-        self._refuse_forbidden(request, type_name)
+        self._refuse_unusable(request, type_name)
         return json_response(self._registry.schema_view(type_name))
 
     def template(self, request: ApiRequest, type_name: str) -> webob.Response:
         """Generate a template with one resource of the type."""
         template_type = parse_template_type(QueryParams(request.GET))
-        self._refuse_forbidden(request, type_name)
+        self._refuse_unusable(request, type_name)
         return json_response(self._registry.generate_template(type_name, template_type))
 
     def _is_allowed(self, request: ApiRequest, name: str) -> bool:
@@ -76,6 +80,10 @@ class ResourceTypesController(Controller):
             return False
         return True
 
-    def _refuse_forbidden(self, request: ApiRequest, type_name: str) -> None:
+    def _refuse_unusable(self, request: ApiRequest, type_name: str) -> None:
+        """Raise what keeps the caller from a type, or the type from having a schema."""
         if not self._is_allowed(request, type_name):
             raise errors.Forbidden(f"You are not authorized to use {type_name}.")
+        mistake = self._template_mistakes.get(type_name)
+        if mistake is not None:
+            raise errors.InvalidGlobalResource(type_name, mistake)
