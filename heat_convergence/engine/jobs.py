@@ -36,6 +36,7 @@ from heat_convergence.convergence.planning.step_selection import (
     select_update_step,
 )
 from heat_convergence.resources.nested.nested_type import ATTRIBUTE_ERRORS_KEY
+from heat_convergence.resources.property_changes import repeated_property_names
 from heat_convergence.resources.protocol import properties as props
 from heat_convergence.resources.protocol.call_groups import call_groups
 from heat_convergence.resources.protocol.resource_context import (
@@ -259,19 +260,11 @@ def _update(
 ) -> Job:
     require_readable(row.physical.properties)  # otherwise every property would be changed
     before = row.physical.properties or {}
-    names = other = props.changed_property_names(before, after)
-    if row.physical.properties_hash is None:
-        # An earlier update may have happened or not: everything is set again.
-        both = before.keys() | after.keys()
-        names |= {name for name in both if resource_type.schema.update_allowed(name)}
-    sent_in = resource_type.stack_source_property
-    if sent_in is not None and row.physical.applied_hash != row.desired.definition_hash:
-        names |= {sent_in}  # the stack's files or environment may have changed
-    if row.physical.applied_hash != row.desired.definition_hash:
-        metadata = partial(_finished, "metadata", row, claim)
-        names |= resource_type.outdated_by_metadata(row.physical.data, metadata)
-    if claim.stack.action is Action.UPDATE:
-        names |= resource_type.repeated_properties(after)
+    other = props.changed_property_names(before, after)
+    metadata = partial(_finished, "metadata", row, claim)
+    names = other | repeated_property_names(
+        row, resource_type, after, metadata, updating=claim.stack.action is Action.UPDATE
+    )
     change = PropertyChange(
         changed_names=names,
         updatable_in_place=resource_type.schema.update_allowed,

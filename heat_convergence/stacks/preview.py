@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from heat_convergence.common.failures import TemplateOutputError
 from heat_convergence.common.ids import IdFactory
+from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.model.job import DesiredState
 from heat_convergence.convergence.model.resource import InputResource, Resource
 from heat_convergence.convergence.model.stack import Stack
@@ -29,6 +31,7 @@ from heat_convergence.convergence.planning.step_selection import (
     select_step_before_properties,
     select_update_step,
 )
+from heat_convergence.resources.property_changes import repeated_property_names
 from heat_convergence.resources.protocol.properties import (
     changed_property_names,
     keep_properties_without_value,
@@ -106,7 +109,8 @@ def preview_changes(
 ) -> list[ResourceChange]:
     """Return every resource of the old and the new goal, in the order of the new graph."""
     stack = context.stack
-    at = PlanContext(stack.id, stack.name, stack.version + 1, context.now, context.ids)
+    version = stack.version + 1
+    at = PlanContext(stack.id, stack.name, version, context.now, context.ids, action=Action.UPDATE)
     plan = plan_goal(context.rows, desired_resources, at)
     jobs = {
         row.name: row
@@ -193,14 +197,7 @@ class _PreviewInputs:
     def _desired_properties(
         self, definition: ResourceDefinition, resource_type: ResourceType
     ) -> dict[str, Json]:
-        builder, allow_unknown = self._context.goal_builder, self._context.allow_unknown_parameters
-        raw = resolve_partially(
-            definition.properties,
-            self,
-            limits=builder.services.limits,
-            functions=builder.preview_functions if allow_unknown else builder.services.functions,
-            allow_unknown_parameters=allow_unknown,
-        )
+        raw = self._resolved(definition.properties)
         if not isinstance(raw, Mapping):  # a whole map that is not known yet
             return {}
         known = known_properties(resource_type.schema, raw)
@@ -214,6 +211,20 @@ class _PreviewInputs:
             )
         return known | {name: raw[name] for name in raw if not is_known(raw[name])}
 
+    def _metadata(self, definition: ResourceDefinition | None) -> Mapping[str, Json]:
+        found = {} if definition is None else self._resolved(definition.metadata)
+        return found if isinstance(found, Mapping) else {}
+
+    def _resolved(self, section: Json) -> Json:
+        builder, allow_unknown = self._context.goal_builder, self._context.allow_unknown_parameters
+        return resolve_partially(
+            section,
+            self,
+            limits=builder.services.limits,
+            functions=builder.preview_functions if allow_unknown else builder.services.functions,
+            allow_unknown_parameters=allow_unknown,
+        )
+
     def _with_job(
         self, change: ResourceChange, job: Resource, resource_type: ResourceType
     ) -> ResourceChange:
@@ -225,7 +236,7 @@ class _PreviewInputs:
         names = _changed_names(change.before, change.after)
         forbidden = not _REJECTIONS.isdisjoint(job.desired.hooks_and_restrictions)
         if job.id != current.id or forbidden:
-            reason = _new_incarnation_reason(current, new_type)
+            reason = _new_incarnation_reason(current, new_type, resource_type)
             return replace(
                 change,
                 change_kind=ChangeKind.REPLACED,
@@ -239,10 +250,12 @@ class _PreviewInputs:
         )
         if idle:
             return change
+        metadata = partial(self._metadata, change.definition)
+        again = repeated_property_names(job, resource_type, change.after, metadata, updating=True)
         step = select_step_before_properties(job) or select_update_step(
-            job, _property_change(change, names, resource_type)
+            job, _property_change(change, names, again, resource_type)
         )
-        reason = _step_reason(step, names, resource_type)
+        reason = _step_reason(step, names, again, resource_type)
         restricted = step.traits.restricted_action in job.desired.hooks_and_restrictions
         if restricted:
             reason = f"{reason}{_FORBIDDEN}" if reason else _FORBIDDEN.lstrip(";, ")
@@ -256,15 +269,19 @@ class _PreviewInputs:
 
 
 def _property_change(
-    change: ResourceChange, names: frozenset[str], resource_type: ResourceType
+    change: ResourceChange,
+    names: frozenset[str],
+    again: frozenset[str],
+    resource_type: ResourceType,
 ) -> PropertyChange:
     known = {name: value for name, value in change.after.items() if is_known(value)}
     return PropertyChange(
-        changed_names=names,
+        changed_names=names | again,
         updatable_in_place=resource_type.schema.update_allowed,
         immutable=resource_type.schema.immutable,
-        requires_replacement=lambda changed: resource_type.needs_replace(
-            change.before, known, changed
+        # What is merely set again takes no new incarnation.
+        requires_replacement=lambda _changed: resource_type.needs_replace(
+            change.before, known, names
         ),
     )
 
@@ -276,13 +293,19 @@ def _changed_names(before: Mapping[str, Json], after: Mapping[str, Json]) -> fro
     return changed_property_names(rest, known) | unknown
 
 
-def _new_incarnation_reason(current: Resource, new_type: str) -> str:
+def _new_incarnation_reason(current: Resource, new_type: str, resource_type: ResourceType) -> str:
     if current.identity.type != new_type:
         return f"its type changes from {current.identity.type} to {new_type}"
+    if resource_type.replace_on_update:
+        return "every update replaces it"
     return f"it is in {current.state.action}_{current.state.status}"
 
 
-def _step_reason(step: JobStep, names: frozenset[str], resource_type: ResourceType) -> str:
+def _step_reason(
+    step: JobStep, names: frozenset[str], again: frozenset[str], resource_type: ResourceType
+) -> str:
+    if step is JobStep.UPDATE and again and not names:
+        return f"the update sets {', '.join(sorted(again))} again"
     if step is JobStep.REJECT:
         listed = ", ".join(sorted(n for n in names if resource_type.schema.immutable(n)))
         return f"the update will fail: {listed} must not be changed"

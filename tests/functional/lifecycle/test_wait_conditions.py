@@ -326,3 +326,19 @@ def test_update_handle_is_replaced_by_every_update(heat: ProjectClient) -> None:
         assert all(after[name] != before[name] for name in before)
     heat.perform_action("s", "check")
     heat.delete("s")
+
+
+def test_preview_replaces_an_update_handle(heat: ProjectClient) -> None:
+    value = {"get_resource": "h"}
+    body = hot_template(
+        {
+            "h": {"type": "OS::Heat::UpdateWaitConditionHandle"},
+            "reads": {"type": "OS::Heat::Value", "properties": {"value": value}},
+        }
+    )
+    heat.create("s", body)
+    answer = heat.send("PUT", f"{heat.path('s')}/preview", {"template": body})
+    changes = answer.json["resource_changes"]
+    assert [each["resource_name"] for each in changes["replaced"]] == ["h"]
+    assert [each["resource_name"] for each in changes["updated"]] == ["reads"]
+    heat.delete("s")

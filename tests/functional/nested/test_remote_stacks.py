@@ -288,3 +288,15 @@ def test_files_and_environment_are_sent_along(
     assert heat.status("s") == "UPDATE_COMPLETE"
     files = remote.service.send("GET", f"{path}/files").json
     assert '"value": "2"' in files["nested.yaml"]
+
+
+def test_preview_updates_a_remote_stack_whose_files_change(
+    heat: ProjectClient, remote: RemoteServiceCloud
+) -> None:
+    create_stack(heat, remote, template())
+    for files, kind in (({}, "unchanged"), ({"new.yaml": "x"}, "updated")):
+        body = {"template": template(), "files": files}
+        with use_request_cloud(remote):
+            answer = heat.send("PUT", f"{heat.path('s')}/preview", body, leave_pending=True)
+        changes = answer.json["resource_changes"]
+        assert [each["resource_name"] for each in changes[kind]] == ["r"]

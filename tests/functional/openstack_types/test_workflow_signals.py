@@ -153,3 +153,20 @@ def test_failed_resource_is_updated_again(executions: Executions, flows: dict[st
     assert executions.update(template) == "UPDATE_COMPLETE"
     assert executions.physical_id() == before
     assert executions.names() == ["create", "update"]
+
+
+def test_preview_lists_what_every_update_executes(
+    executions: Executions, flows: dict[str, str]
+) -> None:
+    template = external_resource(True, **flows)
+    executions.create(template)
+    preview = executions.service.send("PUT", f"{executions.path}/preview", {"template": template})
+    kinds = preview.json["resource_changes"]
+    found = {kind: [each["resource_name"] for each in listed] for kind, listed in kinds.items()}
+    assert found == {
+        "updated": ["it"],
+        "unchanged": ["other"],
+        "replaced": [],
+        "added": [],
+        "deleted": [],
+    }
