@@ -11,7 +11,13 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.cloud.conftest import DeployService
 from tests.cloud.testbed import CloudTestbed, DeployedService, UserIdentityClient
-from tests.console.browser import RecordedPage, drop_files, launched_chromium, take_screenshot
+from tests.console.browser import (
+    RecordedPage,
+    drop_files,
+    launched_chromium,
+    recorded_page,
+    take_screenshot,
+)
 
 USER = "demo"  # and the project of that name
 CONVERGED_MS = 120_000
@@ -55,12 +61,8 @@ def chromium() -> Iterator[Browser]:
 
 @pytest.fixture
 def recorded(chromium: Browser) -> Iterator[RecordedPage]:
-    """Yield a page that must end without errors."""
-    context = chromium.new_context(viewport={"width": 1280, "height": 800})
-    page = RecordedPage(context)
-    yield page
-    context.close()
-    assert page.errors == []
+    with recorded_page(chromium) as page:
+        yield page
 
 
 @pytest.fixture(scope="module")

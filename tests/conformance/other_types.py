@@ -7,12 +7,11 @@ needs no service, is a nested stack, or stands for another type.
 from __future__ import annotations
 
 from enum import StrEnum
-from functools import cache
 
 from heat_convergence.resources.protocol.resource_type import ResourceType
 from heat_convergence.resources.protocol.schema import SupportLevel
-from heat_convergence.resources.registry import ResourceTypeRegistry
 from tests.catalog_types import DECLARATIVE_TYPES
+from tests.installed_types import REGISTRY
 
 
 class TestTarget(StrEnum):
@@ -100,12 +99,11 @@ TESTED_BY: dict[str, tuple[TestTarget, str]] = {
 }
 
 
-@cache
 def supported_types() -> tuple[ResourceType, ...]:
     """Return the supported types that the table of the catalog does not have."""
     return tuple(
         each
-        for each in ResourceTypeRegistry.load()
+        for each in REGISTRY
         if each.schema.support_status.status is SupportLevel.SUPPORTED
         and each.name not in DECLARATIVE_TYPES
     )

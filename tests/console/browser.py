@@ -94,3 +94,13 @@ def take_screenshot(page: Page, name: str) -> None:
     if SCREENSHOTS:
         Path(SCREENSHOTS).mkdir(parents=True, exist_ok=True)
         page.screenshot(path=Path(SCREENSHOTS) / f"{name}.png")
+
+
+@contextmanager
+def recorded_page(chromium: Browser) -> Iterator[RecordedPage]:
+    """Yield a page that must end without errors."""
+    context = chromium.new_context(viewport={"width": 1280, "height": 800})
+    page = RecordedPage(context)
+    yield page
+    context.close()
+    assert page.errors == []

@@ -12,7 +12,7 @@ from playwright.sync_api import Browser
 from heat_convergence.api.services import ApiOptions
 from heat_convergence.cli.daemons.http_limits import HttpLimits
 from heat_convergence.testing.daemon_processes import ServiceDeployment
-from tests.console.browser import RecordedPage, launched_chromium
+from tests.console.browser import RecordedPage, launched_chromium, recorded_page
 from tests.functional.drift.drift_cases import INTERVAL_S
 from tests.functional.harness import LocalService
 from tests.functional.http_servers import NATIVE, ServedApplication
@@ -27,12 +27,8 @@ def chromium() -> Iterator[Browser]:
 
 @pytest.fixture
 def recorded(chromium: Browser) -> Iterator[RecordedPage]:
-    """Yield a page that must end without errors."""
-    context = chromium.new_context(viewport={"width": 1280, "height": 800})
-    page = RecordedPage(context)
-    yield page
-    context.close()
-    assert page.errors == []
+    with recorded_page(chromium) as page:
+        yield page
 
 
 @pytest.fixture(scope="module")

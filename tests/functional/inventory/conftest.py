@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from heat_convergence.resources.driver.request_cloud import use_request_cloud
 from tests.functional.harness import LocalService
-from tests.functional.openstack_types.emulated_service import ClockedEmulation, emulation_service
-
-USE_REQUEST_CLOUD = "heat_convergence.api.trust_delegation.use_request_cloud"
+from tests.functional.openstack_types.emulated_service import ClockedEmulation
+from tests.functional.user_clouds import service_of_users
 
 
 @pytest.fixture
@@ -25,10 +21,5 @@ def emulated_cloud() -> ClockedEmulation:
 def service(
     tmp_path: Path, emulated_cloud: ClockedEmulation, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[LocalService]:
-    def use(_cloud: Any) -> AbstractContextManager[None]:
-        return use_request_cloud(emulated_cloud.cloud_for(""))
-
-    monkeypatch.setattr(USE_REQUEST_CLOUD, use)
-    service = emulation_service(emulated_cloud, tmp_path)
-    yield service
-    service.close()
+    with service_of_users(emulated_cloud, tmp_path, monkeypatch) as service:
+        yield service

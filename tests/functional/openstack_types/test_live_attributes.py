@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import AbstractContextManager
 from typing import Any
 
 import pytest
 
 from heat_convergence.clients.rest_client import CloudRequest, CloudResponse, SdkCloudClient
 from heat_convergence.common.failures import TemporaryFailure
-from heat_convergence.resources.driver.request_cloud import use_request_cloud
 from heat_convergence.resources.protocol.live_attributes import LiveAttributes
 from heat_convergence.resources.registry import ResourceTypeRegistry
 from heat_convergence.stacks.reads.resource_attributes import MAX_LIVE_READS
@@ -19,14 +16,13 @@ from tests.functional.harness import LocalService
 from tests.functional.openstack_types.emulated_service import (
     ClockedEmulation,
     create_stack,
-    emulation_service,
     port,
     server,
     template,
 )
+from tests.functional.user_clouds import let_requests_use
 
 Json = Any
-USE_REQUEST_CLOUD = "heat_convergence.api.trust_delegation.use_request_cloud"
 
 
 class CountingCloud:
@@ -50,28 +46,12 @@ class CountingCloud:
 
 
 @pytest.fixture
-def emulated_cloud() -> ClockedEmulation:
-    return ClockedEmulation()
-
-
-@pytest.fixture
-def service(tmp_path: Any, emulated_cloud: ClockedEmulation) -> Iterator[LocalService]:
-    service = emulation_service(emulated_cloud, tmp_path)
-    yield service
-    service.close()
-
-
-@pytest.fixture
 def cloud(
     service: LocalService, emulated_cloud: ClockedEmulation, monkeypatch: pytest.MonkeyPatch
 ) -> CountingCloud:
     """Return the cloud of the user who reads."""
     found = CountingCloud(emulated_cloud.cloud_for(""))
-
-    def use_cloud_of_reader(_cloud: Any) -> AbstractContextManager[None]:
-        return use_request_cloud(found)
-
-    monkeypatch.setattr(USE_REQUEST_CLOUD, use_cloud_of_reader)
+    let_requests_use(monkeypatch, found)
     return found
 
 

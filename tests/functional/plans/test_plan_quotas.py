@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from typing import Any
 
 import pytest
 
-from heat_convergence.resources.driver.request_cloud import use_request_cloud
 from heat_convergence.testing.openstack.emulation import EmulatedResponse
 from tests.functional.openstack_types.emulated_service import (
     create_stack,
@@ -17,19 +15,15 @@ from tests.functional.openstack_types.emulated_service import (
     template,
 )
 from tests.functional.plans.plan_cases import make_plan
+from tests.functional.user_clouds import let_requests_use
 
 Json = Any
-USE_REQUEST_CLOUD = "heat_convergence.api.trust_delegation.use_request_cloud"
 
 
 @pytest.fixture
 def user_cloud(emulated_cloud, monkeypatch):
     """Let requests use the emulated cloud as that of their users."""
-
-    def use(_cloud: Any) -> AbstractContextManager[None]:
-        return use_request_cloud(emulated_cloud.cloud_for(""))
-
-    monkeypatch.setattr(USE_REQUEST_CLOUD, use)
+    let_requests_use(monkeypatch, emulated_cloud)
     return emulated_cloud
 
 

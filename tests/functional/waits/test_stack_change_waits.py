@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from eventlet.green import threading as green_threading
-from eventlet.green import time as green_time
 
 from heat_convergence.api import change_wait
 from heat_convergence.api.controllers.stack.stack_changes import StackChanges
 from heat_convergence.api.services import ApiOptions
-from heat_convergence.cli.daemons.http_limits import HttpLimits
 from heat_convergence.db.tables import stack as stack_table
 from tests.functional.harness import LocalService
-from tests.functional.http_servers import GREEN, NATIVE, Connection, ServedApplication
+from tests.functional.http_servers import Connection, ServedApplication
 
 TEMPLATE = {
     "heat_template_version": "2018-08-31",
@@ -31,20 +27,6 @@ FAILING = {
 }
 LONG_AGO_S = 3600.0
 DIGEST = "ab" * 8
-
-
-@pytest.fixture(params=[NATIVE, GREEN])
-def served(
-    request: pytest.FixtureRequest, service: LocalService, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[ServedApplication]:
-    """Yield a server with two threads, for whose clocks and threads the watch was made."""
-    monkeypatch.setattr(change_wait, "_INTERVAL_S", 0.05)
-    if request.param == GREEN:
-        monkeypatch.setattr(change_wait, "threading", green_threading)
-        monkeypatch.setattr(change_wait, "time", green_time)
-    served = ServedApplication(request.param, service.app, HttpLimits(threads=2))
-    yield served
-    served.stop()
 
 
 def create(service: LocalService, name: str, template: Any = TEMPLATE, **options: Any) -> str:
