@@ -15,7 +15,6 @@ from typing import Any
 
 from heat_convergence.common.failures import TemplateOutputError
 from heat_convergence.common.ids import IdFactory
-from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.model.job import DesiredState
 from heat_convergence.convergence.model.resource import InputResource, Resource
 from heat_convergence.convergence.model.stack import Stack
@@ -108,9 +107,7 @@ def preview_changes(
     desired_resources: Mapping[str, DesiredResource],
 ) -> list[ResourceChange]:
     """Return every resource of the old and the new goal, in the order of the new graph."""
-    stack = context.stack
-    version = stack.version + 1
-    at = PlanContext(stack.id, stack.name, version, context.now, context.ids, action=Action.UPDATE)
+    at = PlanContext.of_next_update(context.stack, context.now, context.ids)
     plan = plan_goal(context.rows, desired_resources, at)
     jobs = {
         row.name: row

@@ -17,6 +17,7 @@ from heat_convergence.common.ids import IdFactory
 from heat_convergence.convergence.drift.policy import is_restored
 from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.model.json_value import Json
+from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.template.environment.readiness import ReadinessLevel
 from heat_convergence.template.evaluation.resource_definition import (
     ResourceDefinition,
@@ -163,6 +164,27 @@ class PlanContext:
     action: Action = Action.CREATE
     state_source: StateSource = StateSource.RECORDED
     observed_names: frozenset[str] | None = None  # with OBSERVED, these alone; None: all
+
+    @classmethod
+    def of_next_update(
+        cls,
+        stack: Stack,
+        now: datetime,
+        ids: IdFactory,
+        state_source: StateSource = StateSource.RECORDED,
+    ) -> PlanContext:
+        """Return the context of an update of the stack that has not been started."""
+        return cls(
+            stack.id,
+            stack.name,
+            stack.version + 1,
+            now,
+            ids,
+            project_id=stack.project_id,
+            root_id=stack.tree_id,
+            action=Action.UPDATE,
+            state_source=state_source,
+        )
 
     def observes(self, desired: DesiredResource) -> bool:
         """Return whether the traversal observes the resource before it is left as it is.

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import count
 
-from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.planning.desired_state import (
@@ -29,7 +28,7 @@ class UpdateBase:
     """The state that an update starts from.
 
     Attributes:
-        goal: the replaced goal, None if its rows are lost.
+        goal: the replaced goal; None if its rows or texts are missing.
         load_rows: gives the stack's resources; called only if services would be asked.
         state_source: whether the update observes what it leaves as it is.
     """
@@ -50,15 +49,8 @@ def find_kept_names(
 
     Nothing inside their nested stacks has one either.
     """
-    context = PlanContext(
-        stack.id,
-        stack.name,
-        stack.version + 1,
-        now,
-        map(str, count()).__next__,  # of rows that are stored nowhere
-        action=Action.UPDATE,
-        state_source=state_source,
-    )
+    ids = map(str, count()).__next__  # of rows that are stored nowhere
+    context = PlanContext.of_next_update(stack, now, ids, state_source)
     chosen = choose_incarnations(rows, desired_resources, context)
     return frozenset(name for name, row in chosen.items() if row.job.verb is None)
 

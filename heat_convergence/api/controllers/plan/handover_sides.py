@@ -184,13 +184,4 @@ class HandoverPlans(Controller):
 
     def plan_context(self, stack: Stack) -> PlanContext:
         """Return the context in which the next traversal of a stack is planned."""
-        return PlanContext(
-            stack.id,
-            stack.name,
-            stack.version + 1,
-            self.services.clock(),
-            self.services.ids,
-            project_id=stack.project_id,
-            root_id=stack.tree_id,
-            action=Action.UPDATE,
-        )
+        return PlanContext.of_next_update(stack, self.services.clock(), self.services.ids)

@@ -135,15 +135,7 @@ def _write_rows(
 def _import_rows(
     stack: Stack, request: TraversalRequest, handover: Handover, context: TraversalContext
 ) -> list[Resource]:
-    plan_context = PlanContext(
-        stack.id,
-        stack.name,
-        stack.version + 1,
-        context.now,
-        context.ids,
-        project_id=stack.project_id,
-        root_id=stack.tree_id,
-    )
+    plan_context = PlanContext.of_next_update(stack, context.now, context.ids)
     return [
         import_row(request.desired_resources[name], existing, plan_context)
         for name, existing in sorted(handover.imports.items())

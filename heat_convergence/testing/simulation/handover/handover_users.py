@@ -303,16 +303,7 @@ def _read_sides(tx: Transaction, stack_ids: Sequence[str]) -> list[_Side]:
 
 
 def _plan_context(stack: Stack, services: RequestServices) -> PlanContext:
-    return PlanContext(
-        stack.id,
-        stack.name,
-        stack.version + 1,
-        services.context.now,
-        services.context.ids,
-        project_id=stack.project_id,
-        root_id=stack.tree_id,
-        action=Action.UPDATE,
-    )
+    return PlanContext.of_next_update(stack, services.context.now, services.context.ids)
 
 
 def _stored(change: _Change) -> dict[str, Any]:
