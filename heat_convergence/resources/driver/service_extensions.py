@@ -20,7 +20,7 @@ MAX_CACHED = 2000  # lists, of projects and services
 RETRY_AFTER = timedelta(minutes=1)
 _PATH = "/extensions"
 _Key = tuple[str, str]
-_Listed = tuple[datetime, frozenset[str] | None]  # None: the service has not told
+_Listed = tuple[datetime, frozenset[str] | None]  # None: the list could not be read
 
 
 class ServiceExtensions:
@@ -34,7 +34,7 @@ class ServiceExtensions:
         self._lists: OrderedDict[_Key, _Listed] = OrderedDict()
 
     def lacks(self, cloud: CloudClient, service: str, alias: str) -> bool:
-        """Return whether a service has not got an extension; False while it does not tell."""
+        """Return whether a service lacks an extension; False if its list cannot be read."""
         key = (cloud.cache_key, service)
         _at, aliases = self._reads.run(
             (key, alias),

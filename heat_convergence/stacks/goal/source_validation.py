@@ -1,8 +1,8 @@
 """The validation of a root stack's source, with its nested stacks.
 
 Called by the builder of root stacks. Decides which checks a source passes, in which order, and
-which objects services are asked about: an update asks about none that the resources without a
-job name, and so about nothing if nothing changes. Must not write anything.
+which objects services are asked about: an update does not ask about objects that only resources
+without a job name, and so asks nothing if nothing changes. Must not write anything.
 """
 
 from __future__ import annotations
@@ -13,10 +13,7 @@ from dataclasses import dataclass, replace
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.planning.desired_state import DesiredResource
 from heat_convergence.resources.nested.template_cache import TemplateFiles
-from heat_convergence.resources.service_lookups import (
-    DeferredLookups,
-    LookupMap,
-)
+from heat_convergence.resources.service_lookups import DeferredLookups, LookupMap
 from heat_convergence.resources.validation import find_violation
 from heat_convergence.stacks import quotas
 from heat_convergence.stacks.goal.desired_resources import derive_desired_resources
@@ -96,7 +93,7 @@ class SourceValidator:
         Args:
             source: template, files and environment.
             stack: the stack, with the id that the goal gets.
-            options: the request's say.
+            options: what the request decides.
             base: the state that an update starts from.
 
         Raises:
@@ -132,7 +129,7 @@ class SourceValidator:
     ) -> LookupMap:
         """Return the questions about what the update changes.
 
-        Parameters are asked about unless nothing that may read them changes, nor they.
+        Parameters are left out if neither they nor any resource changes.
         """
         kept = find_kept_names(
             base.load_rows(),

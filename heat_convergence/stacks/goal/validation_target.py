@@ -20,7 +20,7 @@ TypeForbidden = Callable[[str], bool]
 
 @dataclass(frozen=True, slots=True)
 class ValidationOptions:
-    """The request's say in a validation.
+    """What a request decides about its validation.
 
     Attributes:
         is_type_forbidden: whether policy keeps a resource type from the caller.

@@ -1,7 +1,7 @@
 """Snapshots of the stack of an ``OS::Heat::Stack``, taken with those of the stack that has it.
 
-Decides which snapshot of the other stack belongs to one of its resource. It has the name of the
-resource's snapshot, by which one of a lost call is found (RULE 4).
+Decides which snapshot of the other stack belongs to a snapshot of the resource. Both have the
+same name, by which one of a lost call is found (RULE 4).
 Source: docs.openstack.org/api-ref/orchestration.
 """
 
