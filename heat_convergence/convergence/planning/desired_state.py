@@ -28,6 +28,9 @@ from heat_convergence.template.evaluation.resource_definition import (
 NESTED_STACK_KEY = "nested"
 """Key in a stored definition: what the nested stack of the resource is made of."""
 
+SOURCE_DIGEST_KEY = "source_digest"
+"""Key in a stored definition: a hash of the files and environment that the resource sends."""
+
 UPDATE_REPAIRS_FAILURE = "mended"
 """Key in a stored definition: an update may repair a failed resource."""
 
@@ -89,6 +92,8 @@ class DesiredResource:
         dumped = deduplicate_definition(definition.dump(), contents)
         if nested is not None:
             dumped[NESTED_STACK_KEY] = nested
+        if source_digest:
+            dumped[SOURCE_DIGEST_KEY] = source_digest
         if update_repairs_failure:
             dumped[UPDATE_REPAIRS_FAILURE] = True
         return cls(

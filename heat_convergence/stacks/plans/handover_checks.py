@@ -9,13 +9,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from typing import Any
 
 from heat_convergence.common import errors
 from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.job import DesiredState
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.stack import Stack
-from heat_convergence.convergence.planning.desired_state import NESTED_STACK_KEY, DesiredResource
+from heat_convergence.convergence.planning.desired_state import (
+    NESTED_STACK_KEY,
+    SOURCE_DIGEST_KEY,
+    DesiredResource,
+)
 from heat_convergence.convergence.planning.handover import ResourceMove
 from heat_convergence.convergence.planning.job_steps import has_nested_stack
 from heat_convergence.convergence.plans.stored_plan import PlanAction, PlannedEffect
@@ -98,7 +103,7 @@ def as_unchanged(
 ) -> Iterator[PlannedResource]:
     """Yield the resources, those of which only a reference is written differently unchanged.
 
-    A nested stack with the same template and parameters stays as it is.
+    A nested or remote stack with the same template, files and parameters stays as it is.
     """
     by_place = {(row.stack_id, row.name): row for row in rows}
     for each in resources:
@@ -110,11 +115,15 @@ def as_unchanged(
             and each.path == each.name
             and each.effect is PlannedEffect.UPDATE
             and not each.properties
-            and has_nested_stack(row)
-            and row.desired.definition[NESTED_STACK_KEY]
-            == desired.definition.get(NESTED_STACK_KEY)
+            and _has_same_content(row.desired.definition, desired.definition)
         )
         yield replace(each, effect=PlannedEffect.UNCHANGED, reason="") if same else each
+
+
+def _has_same_content(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
+    """Return whether a definition has a stack, and its content is the same as before."""
+    keys = {NESTED_STACK_KEY, SOURCE_DIGEST_KEY} & before.keys()
+    return bool(keys) and all(before[key] == after.get(key) for key in keys)
 
 
 def require_unchanged(action: PlanAction, resources: Iterable[PlannedResource]) -> None:

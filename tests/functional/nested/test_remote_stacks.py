@@ -14,6 +14,7 @@ from heat_convergence.clients.rest_client import CloudRequest, CloudResponse
 from heat_convergence.common.errors import ResourceTypeUnavailable
 from heat_convergence.resources.driver.request_cloud import use_request_cloud
 from tests.functional.harness import LocalService
+from tests.functional.plans.plan_cases import execute, make_plan
 from tests.functional.project_client import ProjectClient, hot_template, resource_definition
 
 Json = Any
@@ -82,7 +83,7 @@ def heat(tmp_path: Any, remote: RemoteServiceCloud) -> Iterator[ProjectClient]:
     service.close()
 
 
-def template(value: str = "1", **properties: Json) -> Json:
+def template(value: Json = "1", **properties: Json) -> Json:
     inner = hot_template(
         {"a": resource_definition(value={"get_param": "v"})},
         parameters={"v": {"type": "string"}},
@@ -300,3 +301,23 @@ def test_preview_updates_a_remote_stack_whose_files_change(
             answer = heat.send("PUT", f"{heat.path('s')}/preview", body, leave_pending=True)
         changes = answer.json["resource_changes"]
         assert [each["resource_name"] for each in changes[kind]] == ["r"]
+
+
+def test_rename_leaves_a_remote_stack_that_refers_to_the_resource(
+    heat: ProjectClient, remote: RemoteServiceCloud
+) -> None:
+    def body(name: str) -> Json:
+        found = template({"get_resource": name})
+        found["resources"][name] = {"type": "OS::Heat::RandomString"}
+        return found
+
+    create_stack(heat, remote, body("a"))
+    request = {"action": "rename", "template": body("b"), "rename": {"a": "b"}}
+    with use_request_cloud(remote):
+        files = {**request, "files": {"f.yaml": "x"}}
+        assert "s/r (update)" in make_plan(heat.service, heat.path("s"), files, 400)["message"]
+        plan = make_plan(heat.service, heat.path("s"), request)
+        remote.requests.clear()
+        execute(heat.service, plan)
+    assert [each for each in remote.requests if each[0] != "GET"] == []
+    assert heat.resource("s", "b")["resource_status"] == "CREATE_COMPLETE"
