@@ -22,6 +22,7 @@ from heat_convergence.convergence.drift.observation import (
 )
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.db.drift import observation_rows
+from heat_convergence.db.drift.stacks_below import stacks_below
 from heat_convergence.db.statements.readable_rows import read_each
 from heat_convergence.db.tables import observation, resource, stack, watch_group
 
@@ -40,6 +41,24 @@ RESOURCES_WITH_DRIFT = resource.outerjoin(
     observation, sa.and_(observation.c.resource_id == resource.c.id, VALID)
 ).outerjoin(watch_group, _OF_GROUP)
 """Resources with their valid observations, to select ``DRIFT_COLUMNS`` from."""
+
+OBSERVATIONS = observation.join(
+    resource, sa.and_(resource.c.id == observation.c.resource_id, VALID)
+).outerjoin(watch_group, _OF_GROUP)
+"""Valid observations, to select ``OBSERVED_AT`` from."""
+
+# The time of the group is not that of a resource which its last read has not shown.
+OBSERVED_AT = sa.case(
+    (
+        sa.and_(
+            observation.c.status != DriftStatus.UNKNOWN,
+            watch_group.c.observed_at > observation.c.observed_at,
+        ),
+        watch_group.c.observed_at,
+    ),
+    else_=observation.c.observed_at,
+)
+"""The time of the last read that has shown a resource."""
 
 DRIFT_COLUMNS = (
     observation.c.status.label("drift_status"),
@@ -102,7 +121,7 @@ def read_drift(row: Any) -> ResourceDrift:
 
 
 def count_by_status(conn: Connection, of_stack: Stack) -> Mapping[DriftStatus, int]:
-    """Return how many resources of the stack, and of those below a root, have each status."""
+    """Return how many resources of the stack, and of those below it, have each status."""
     query = (
         sa.select(observation.c.status, sa.func.count())
         .join(resource, sa.and_(resource.c.id == observation.c.resource_id, VALID))
@@ -128,7 +147,7 @@ def summarize(counts: Mapping[DriftStatus, int]) -> DriftStatus:
 def list_by_tree(
     conn: Connection, of_stack: Stack, statuses: Collection[DriftStatus]
 ) -> list[DriftEntry]:
-    """Return the observations of a stack, and of those below a root, by stack and name."""
+    """Return the observations of a stack, and of those below it, by stack and name."""
     query = _entries(statuses).where(_of_tree(of_stack))
     return _read_entries(conn, query.order_by(stack.c.depth, stack.c.id, resource.c.name))
 
@@ -181,8 +200,8 @@ def _entry_of(row: Any) -> DriftEntry:
 
 
 def _of_tree(of_stack: Stack) -> sa.ColumnElement[bool]:
-    own = observation.c.stack_id == of_stack.id
     if of_stack.owner_id is not None:
-        return own
+        below = stacks_below(stack.c.id == of_stack.id)
+        return observation.c.stack_id.in_(sa.select(below.c.id))
     descendants = sa.select(stack.c.id).where(stack.c.root_id == of_stack.id)
-    return sa.or_(own, observation.c.stack_id.in_(descendants))
+    return sa.or_(observation.c.stack_id == of_stack.id, observation.c.stack_id.in_(descendants))

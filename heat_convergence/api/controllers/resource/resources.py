@@ -30,6 +30,7 @@ from heat_convergence.common import errors
 from heat_convergence.common.errors import InvalidRequestValue
 from heat_convergence.convergence.model.resource import InputResource
 from heat_convergence.convergence.model.stack import Stack
+from heat_convergence.db.drift import nested_stacks
 from heat_convergence.db.reads import resources, stacks
 from heat_convergence.db.reads.resources import ResourceRow
 from heat_convergence.db.repositories.incarnations import SqlIncarnationRepository
@@ -107,6 +108,9 @@ class ResourcesController(Controller):
             )
             users = resources.list_requiring(conn, stack.id, row.name)
             nested = stacks.list_children(conn, [stack.id]).get((stack.id, row.name))
+            if nested is not None:
+                drift = nested_stacks.read_of_resource(conn, row.id)
+                row = replace(row, drift=drift or row.drift)
             waiting = self._explain(conn, request, stack, row)
             nested_attributes: Mapping[str, Json] = {}
             if extra and nested is not None and row.readable:
@@ -212,6 +216,9 @@ class ResourcesController(Controller):
             nested = stacks.list_children(conn, known.keys())
             rows = resources.list_by_stacks(conn, known.keys(), detailed=query.with_detail)
             rows = with_resource_breakpoint_reasons(conn, known, rows)
+            if nested:
+                drifts = nested_stacks.read_by_parents(conn, known.keys())
+                rows = [replace(row, drift=drifts.get(row.id, row.drift)) for row in rows]
             chosen = None
             if query.filters is not None:
                 chosen = resources.find_matching_ids(conn, known.keys(), query.filters)
