@@ -27,6 +27,7 @@ from heat_convergence.convergence.drift.observation import (
     WatchResult,
 )
 from heat_convergence.convergence.drift.policy import ResourcePolicy, resolve_policy
+from heat_convergence.convergence.drift.read_times import next_read_at
 from heat_convergence.convergence.model.action import Action
 from heat_convergence.observer.drift_observations import (
     LossRule,
@@ -38,6 +39,8 @@ from heat_convergence.observer.drift_repairs import DriftRepairs
 from heat_convergence.observer.drift_reports import DriftReports
 from heat_convergence.observer.poll_pool import InlinePollPool, PollPool, PollsInProgress
 from heat_convergence.observer.stack_boundary import StackBoundary
+from heat_convergence.resources.openstack.project_lists import shared_list
+from heat_convergence.resources.openstack.shared_lists import ListRound, UnshareableLists
 from heat_convergence.resources.protocol.call_groups import call_groups
 from heat_convergence.resources.protocol.resource_context import (
     VerbInputs,
@@ -64,11 +67,13 @@ class _GroupRead:
     """A group, what is known of it, and the members that are read."""
 
     group: WatchGroup
+    resource_type: ResourceType
     members: Sequence[WatchMember]
     started_at: datetime
     obsolete: tuple[str, ...] = ()
     is_empty: bool = False
     breakers: Mapping[str, MassLossBreaker] = field(default_factory=dict)  # by region
+    shared_key: str | None = None
     result: WatchRead = field(default_factory=WatchRead)
 
 
@@ -90,8 +95,10 @@ class DriftWatch:
         self._settings = services.settings
         self._wait = services.wait
         self._errors = services.errors
-        own = evaluation.cloud_of
-        self._cloud_of = evaluation.watch_cloud_of or (lambda tree_id, _project_id: own(tree_id))
+        own, shared = evaluation.cloud_of, evaluation.watch_cloud_of
+        self._cloud_of = shared or (lambda tree_id, _project_id, _lists: own(tree_id))
+        self._shares_lists = shared is not None
+        self._unshareable = UnshareableLists()
         self._request_tick = request_tick
         self._boundary = StackBoundary(services.errors)
         self._reads = PollsInProgress(
@@ -166,8 +173,15 @@ class DriftWatch:
         by_project: dict[str, list[WatchGroup]] = {}
         for group in groups:
             by_project.setdefault(group.project_id, []).append(group)
+        lists = ListRound(self._unshareable)
+        planned: list[_GroupRead] = []
         for project_id, some in sorted(by_project.items()):
-            self._boundary.run(project_id, partial(self._start_reads, project_id, some, now))
+            plan = partial(self._plan_reads, project_id, some, now, lists)
+            self._boundary.run(project_id, partial(_add_reads, planned, plan))
+        # A list may serve several projects: the rows of all are read before the first call, so
+        # that no list is older than what it is compared with.
+        for read in planned:
+            self._boundary.run(read.group.project_id, partial(self._start_read, read))
         next_at = self._watch.get_next_time()
         if next_at is not None and next_at < self._next_read_at:
             self._next_read_at = next_at
@@ -176,33 +190,46 @@ class DriftWatch:
         limit_s = self._settings.observation_limit_s + self._settings.watch_interval_s
         return now + timedelta(seconds=limit_s)
 
-    def _start_reads(self, project_id: str, groups: Sequence[WatchGroup], now: datetime) -> None:
+    def _plan_reads(
+        self, project_id: str, groups: Sequence[WatchGroup], now: datetime, lists: ListRound
+    ) -> list[_GroupRead]:
+        """Return what is to be read of a project, and tell which lists serve it."""
         names = [group.implementation for group in groups]
         found = self._watch.list_watched(project_id, names)
         by_type: dict[str, list[WatchedResource]] = {}
         for each in found.resources:
             by_type.setdefault(each.row.desired.implementation, []).append(each)
+        planned = []
         for group in groups:
             name = group.implementation
             resource_type = self._registry.find(name)
             if resource_type is None:
                 continue  # another observer may have it
+            shared = shared_list(resource_type) if self._shares_lists else None
             some, ignored = self._with_policies(by_type.get(name, ()))
             read = _GroupRead(
                 group,
-                self._members(resource_type, some, now),
+                resource_type,
+                self._members(resource_type, some, now, lists),
                 now,
                 (*found.obsolete.get(name, ()), *ignored),
                 name not in found.existing,
                 {each.region: each for each in found.breakers if each.implementation == name},
+                None if shared is None else f"{shared.service}{shared.path}",
             )
-            if not read.members:
-                self._done.append(read)
-                continue
-            slots = self._slots(resource_type, read.members)
-            key = ("watch", *group.key)
-            if not self._reads.start(key, slots, partial(self._read, resource_type, read)):
-                self._changed_while_read.add(group.key)
+            if shared is not None and read.members:
+                lists.expect(shared, project_id)
+            planned.append(read)
+        return planned
+
+    def _start_read(self, read: _GroupRead) -> None:
+        if not read.members:
+            self._done.append(read)
+            return
+        slots = self._slots(read.resource_type, read.members)
+        key = ("watch", *read.group.key)
+        if not self._reads.start(key, slots, partial(self._read, read)):
+            self._changed_while_read.add(read.group.key)
 
     def _slots(self, resource_type: ResourceType, members: Sequence[WatchMember]) -> SlotGroups:
         """Return the groups of the calls; none if no member's credential can be read."""
@@ -236,23 +263,25 @@ class DriftWatch:
         resource_type: ResourceType,
         resources: Sequence[tuple[WatchedResource, ResourcePolicy]],
         now: datetime,
+        lists: ListRound,
     ) -> list[WatchMember]:
         members = []
         for each, policy in resources:
             # The action decides what an observation may change: a check changes nothing.
             action = Action.SUSPEND if each.row.physical.suspended else Action.CHECK
-            cloud = self._cloud_of(each.stack.tree_id, each.stack.project_id)
+            cloud = self._cloud_of(each.stack.tree_id, each.stack.project_id, lists)
             inputs = VerbInputs(cloud=cloud)
             context = build_context(each.row, each.stack, action, now, inputs)
             context = with_name_limit(context, resource_type.physical_name_limit)
             members.append(WatchMember(each, context, policy))
         return members
 
-    def _read(self, resource_type: ResourceType, read: _GroupRead) -> None:
+    def _read(self, read: _GroupRead) -> None:
         """Read a group, perhaps in another thread; the next round records the result."""
         rule = LossRule(self._settings.drift.mass_loss, read.breakers)
-        result = read_group(resource_type, read.members, read.started_at, self._errors, rule)
-        changed = tuple(replace(each, source=_source(read.group)) for each in result.changed)
+        result = read_group(read.resource_type, read.members, read.started_at, self._errors, rule)
+        source = _source(read.group, read.shared_key)
+        changed = tuple(replace(each, source=source) for each in result.changed)
         self._done.append(replace(read, result=replace(result, changed=changed)))
         self._request_tick()
 
@@ -263,7 +292,7 @@ class DriftWatch:
 
     def _record(self, read: _GroupRead) -> None:
         interval_s = self._next_interval_s(read)
-        next_at = read.started_at + timedelta(seconds=interval_s)
+        next_at = next_read_at(read.started_at, interval_s, read.shared_key)
         if read.group.key in self._changed_while_read:
             self._changed_while_read.discard(read.group.key)
             # However short the read was, hints cause no two reads within the pause.
@@ -344,18 +373,22 @@ def _may_need_repairs(read: _GroupRead) -> bool:
     )
 
 
+def _add_reads(planned: list[_GroupRead], plan: Callable[[], list[_GroupRead]]) -> None:
+    planned += plan()
+
+
 def _add_slots(
     found: list[SlotGroups], resource_type: ResourceType, context: ResourceContext
 ) -> None:
     found.append(call_groups(resource_type, context))
 
 
-def _source(group: WatchGroup) -> ObservationSource:
+def _source(group: WatchGroup, shared_key: str | None) -> ObservationSource:
     """Return how a group came to be read: a hint makes it due before its interval has passed."""
-    planned_s = group.interval_s - _CLOCK_ERROR_S
     if group.observed_at is None or group.reason:
         return ObservationSource.SWEEP
-    is_hinted = group.next_at < group.observed_at + timedelta(seconds=planned_s)
+    planned_at = next_read_at(group.observed_at, group.interval_s, shared_key)
+    is_hinted = group.next_at < planned_at - timedelta(seconds=_CLOCK_ERROR_S)
     return ObservationSource.NOTIFICATION if is_hinted else ObservationSource.SWEEP
 
 

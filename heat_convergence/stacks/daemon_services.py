@@ -19,13 +19,14 @@ from heat_convergence.convergence.ports.bus import Bus
 from heat_convergence.convergence.ports.settings import ConvergenceSettings
 from heat_convergence.convergence.ports.store import Store
 from heat_convergence.resources.nested.template_cache import TemplateCache
+from heat_convergence.resources.openstack.shared_lists import ListRound
 from heat_convergence.resources.protocol.verb_values import CloudFactory, no_cloud
 from heat_convergence.resources.registry import ResourceTypeRegistry
 from heat_convergence.template.functions.function import NO_FUNCTIONS, Function
 from heat_convergence.template.limits import DEFAULT_LIMITS, TemplateLimits
 
-WatchCloudFactory = Callable[[str, str], Any]
-"""Ids of a stack tree and of a project → the cloud that the watch reads with."""
+WatchCloudFactory = Callable[[str, str, ListRound], Any]
+"""Ids of a stack tree and a project, and a round's lists → the cloud that the watch reads with."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

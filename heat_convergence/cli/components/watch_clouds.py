@@ -21,6 +21,7 @@ from heat_convergence.clients.rest_client import RequestLimiter, SdkCloudClient,
 from heat_convergence.clients.settings import MAX_OPEN_REQUESTS
 from heat_convergence.resources.driver.declarative_steps import client_of_cloud
 from heat_convergence.resources.openstack.project_lists import ProjectListsCloud, RefusalLog
+from heat_convergence.resources.openstack.shared_lists import ListRound
 from heat_convergence.resources.protocol.verb_values import CloudFactory
 from heat_convergence.stacks.daemon_services import WatchCloudFactory
 
@@ -77,13 +78,13 @@ def with_operator_lists(cloud_of: CloudFactory, reader: OperatorReader) -> Watch
     """Return the factory of clouds whose lists are requested by the operator's credential."""
     limiter, refusals = RequestLimiter(MAX_OPEN_REQUESTS), RefusalLog()
 
-    def create(tree_id: str, project_id: str) -> Any:
+    def create(tree_id: str, project_id: str, lists: ListRound) -> Any:
         cloud = cloud_of(tree_id)
         own = partial(client_of_cloud, cloud, project_id, limiter)
 
         def operator() -> SdkCloudClient:
             return reader.client(project_id, str(getattr(cloud, "call_region", "")))
 
-        return ProjectListsCloud(own, operator, cloud, refusals)
+        return ProjectListsCloud(own, operator, cloud, refusals, lists)
 
     return create

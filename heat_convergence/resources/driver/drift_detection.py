@@ -31,7 +31,7 @@ from heat_convergence.resources.driver.single_reads import (
 )
 from heat_convergence.resources.driver.type_spec import ArgumentMapping
 from heat_convergence.resources.protocol.verb_values import ResourceContext, VerbResult
-from heat_convergence.resources.protocol.watchable import Watchable
+from heat_convergence.resources.protocol.watchable import ProjectList, Watchable
 
 Json = Any
 _NAME = "name"
@@ -50,6 +50,15 @@ class DriftDetection(DeclarativeSteps, Watchable):
     def watched_path(self) -> str:
         """The path of the list that shows the type's objects."""
         return self.spec.rest_resource.list_path_template
+
+    @property
+    def project_list(self) -> ProjectList | None:
+        """The list of the type's objects; None if they are read one by one or by parent."""
+        rest_resource = self.spec.rest_resource
+        path = rest_resource.list_path_template
+        if self.spec.is_read_alone or "%" in path:
+            return None
+        return ProjectList(rest_resource.service, path, tuple(sorted(rest_resource.list_query)))
 
     def read_many(self, contexts: Sequence[ResourceContext]) -> Mapping[str, VerbResult]:
         """Read by one list call, or one for each parent of objects that are listed so."""

@@ -1,8 +1,9 @@
 """Lists of a project's objects by the operator's credential, for the watch.
 
-Decides which lists can be requested so, and how they are filtered by project. All other requests
-go to the stack's own cloud: RULE 12: a read of a single object by its id must not show those of
-other projects. Called by observers that have such a credential. It must not change anything.
+Decides which lists can be requested so, and how they are filtered by project; ``shared_lists``
+decides when one serves several projects. All other requests go to the stack's own cloud. RULE 12:
+a read of a single object by its id must not show those of other projects. Called by observers that
+have such a credential. It must not change anything.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from heat_convergence.common.errors import (
     Forbidden,
     ResourceTypeUnavailable,
 )
+from heat_convergence.resources.openstack.shared_lists import ListRound, ProjectColumn
+from heat_convergence.resources.protocol.watchable import ProjectList, Watchable
 
 Json = Any
 LOG = logging.getLogger(__name__)
@@ -50,6 +53,19 @@ PROJECT_LISTS: Mapping[tuple[str, str], Mapping[str, str]] = {
 Source: the services' API references. Lists without an owner (flavors, volume types), without a
 filter by project (segments, rules of QoS policies), and those of Keystone and Glance are left out.
 """
+
+_PROJECT_COLUMNS: Mapping[str, ProjectColumn] = {
+    "compute": ProjectColumn("tenant_id"),
+    "block_storage": ProjectColumn("os-vol-tenant-attr:tenant_id"),
+    "network": ProjectColumn("project_id", is_repeatable=True),
+    "load_balancer": ProjectColumn("project_id"),
+}
+
+
+def shared_list(resource_type: object) -> ProjectList | None:
+    """Return the list of a type that one call can request for several projects, if it has one."""
+    found = resource_type.project_list if isinstance(resource_type, Watchable) else None
+    return found if found and (found.service, found.path) in PROJECT_LISTS else None
 
 
 class RefusalLog:
@@ -83,6 +99,7 @@ class ProjectListsCloud:
         create_operator: Returns the client with the operator's credential.
         stack_cloud: The cloud of the stack, as types see it.
         refusals: The log of refusals.
+        lists: The lists that projects share in this round.
     """
 
     def __init__(
@@ -91,11 +108,13 @@ class ProjectListsCloud:
         create_operator: Callable[[], CloudClient],
         stack_cloud: Any,
         refusals: RefusalLog,
+        lists: ListRound,
     ) -> None:
         self._create_own = create_own
         self._create_operator = create_operator
         self._stack_cloud = stack_cloud
         self._refusals = refusals
+        self._lists = lists
 
     @cached_property
     def _own(self) -> CloudClient:
@@ -124,12 +143,25 @@ class ProjectListsCloud:
         extra = PROJECT_LISTS.get((request.service, request.path))
         if request.method != "GET" or extra is None or not self.project_id:
             return self._own.send(request)
-        query = {**request.query, **extra, "project_id": self.project_id}
         try:
-            return self._operator.send(replace(request, query=query))
+            return self._read_shared(request, extra) or self._operator.send(
+                _with_query(request, {**extra, "project_id": self.project_id})
+            )
         except (AuthorizationFailure, Forbidden, ResourceTypeUnavailable) as error:
             self._refusals.add(request.service, error)
             return self._own.send(request)
+
+    def _read_shared(
+        self, request: CloudRequest, extra: Mapping[str, str]
+    ) -> CloudResponse | None:
+        """Return the project's part of a list for all projects of the round, if there is one."""
+        return self._lists.read(
+            request,
+            str(getattr(self._stack_cloud, "call_region", "")),
+            self.project_id or "",
+            _PROJECT_COLUMNS[request.service],
+            lambda each: self._operator.send(_with_query(each, extra)),
+        )
 
     def has_service(self, service: str) -> bool:
         """Return whether the stack's service catalog lists the service."""
@@ -142,3 +174,7 @@ class ProjectListsCloud:
     def in_region(self, region: str) -> CloudClient:
         """Return the stack's own client in another region."""
         return self._own.in_region(region)
+
+
+def _with_query(request: CloudRequest, extra: Mapping[str, Json]) -> CloudRequest:
+    return replace(request, query={**request.query, **extra})

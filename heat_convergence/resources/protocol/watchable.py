@@ -8,12 +8,33 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from heat_convergence.convergence.drift.observation import PropertyDrift
 from heat_convergence.resources.protocol.verb_values import ResourceContext, VerbResult
 
 Json = Any
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectList:
+    """The list call that shows the objects of one type in one project.
+
+    Attributes:
+        service: openstacksdk's name of the service.
+        path: The path.
+        query: The query parameters, sorted.
+    """
+
+    service: str
+    path: str
+    query: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The name of the objects in the response, in OpenStack's own APIs."""
+        return self.path.removesuffix("/detail").rpartition("/")[2].replace("-", "_")
 
 
 class Watchable(ABC):
@@ -23,6 +44,11 @@ class Watchable(ABC):
     def is_watched(self) -> bool:
         """True if the watch reads the resources of this type."""
         return True
+
+    @property
+    def project_list(self) -> ProjectList | None:
+        """The list that ``read_many`` requests for all resources; None if it is another way."""
+        return None
 
     @abstractmethod
     def read_many(self, contexts: Sequence[ResourceContext]) -> Mapping[str, VerbResult]:

@@ -121,10 +121,10 @@ def test_damaged_credential_hides_no_drift_of_other_stacks(service, emulated_clo
     monkeypatch.setattr(
         service.watch,
         "_cloud_of",
-        lambda tree_id, project_id: (
-            UnreadableCredential(cloud_of(tree_id, project_id))
+        lambda tree_id, *rest: (
+            UnreadableCredential(cloud_of(tree_id, *rest))
             if tree_id == damaged_id
-            else cloud_of(tree_id, project_id)
+            else cloud_of(tree_id, *rest)
         ),
     )
     emulated_cloud.emulation.collection("neutron.network", {}).remove(

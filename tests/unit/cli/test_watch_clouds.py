@@ -12,6 +12,7 @@ from heat_convergence.clients.auth import ServiceAuth
 from heat_convergence.clients.clouds import StackCloudCache
 from heat_convergence.clients.settings import ClientSettings
 from heat_convergence.conf.opts import register_all_opts
+from heat_convergence.resources.openstack.shared_lists import ListRound
 
 
 def components(conf: cfg.ConfigOpts, *, has_keystone: bool = True) -> Any:
@@ -42,6 +43,6 @@ def test_credential_needs_keystone():
 def test_clouds_are_those_of_the_stack_and_the_project():
     factory = create_watch_clouds(components(configuration(auth_type="none")))
     assert factory is not None
-    cloud = factory("tree", "project-1")
+    cloud = factory("tree", "project-1", ListRound())
     assert cloud.project_id == "project-1"
     assert cloud.tree_id == "tree"

@@ -31,6 +31,11 @@ class RouterInterface(Association):
         """The path of the list of ports."""
         return "/ports"
 
+    @property
+    def project_list(self) -> None:
+        """None: only the ports of known routers are listed."""
+        return None
+
     def read_many(self, contexts: Sequence[ResourceContext]) -> Mapping[str, VerbResult]:
         """Read the ports of all routers by one list call."""
         arguments = {

@@ -19,6 +19,7 @@ from heat_convergence.resources.openstack.project_lists import (
     ProjectListsCloud,
     RefusalLog,
 )
+from heat_convergence.resources.openstack.shared_lists import ListRound
 from tests.functional.drift.drift_cases import INTERVAL_S, drift, entry, ours, watch
 from tests.functional.drift.drift_cases import template_with_everything as everything
 from tests.functional.harness import LocalService
@@ -81,12 +82,14 @@ class CloudPair:
         self.refusals = RefusalLog()
         self.damaged_tree_id = ""
 
-    def watch_cloud_of(self, tree_id: str, _project_id: str) -> ProjectListsCloud:
+    def watch_cloud_of(
+        self, tree_id: str, _project_id: str, lists: ListRound
+    ) -> ProjectListsCloud:
         cloud = self.emulated.cloud_for(tree_id)
         own = self.own = self.own or RecordingClient(cloud)
         operator = self.operator = self.operator or RecordingClient(cloud)
         shown_cloud = DamagedCloud() if tree_id == self.damaged_tree_id else cloud
-        return ProjectListsCloud(lambda: own, lambda: operator, shown_cloud, self.refusals)
+        return ProjectListsCloud(lambda: own, lambda: operator, shown_cloud, self.refusals, lists)
 
 
 @pytest.fixture
@@ -150,7 +153,7 @@ def test_single_objects_are_read_by_the_stack(service, clouds):
 
 def test_refused_operator_leaves_the_lists_to_stacks(service, clouds, caplog):
     caplog.set_level(logging.WARNING)
-    clouds.watch_cloud_of("", "p")
+    clouds.watch_cloud_of("", "p", ListRound())
     clouds.operator.error = Forbidden("not an administrator")
     path = create_stack(service, everything())
     watch(service)
@@ -163,7 +166,7 @@ def test_refused_operator_leaves_the_lists_to_stacks(service, clouds, caplog):
 
 
 def test_service_that_does_not_answer_the_operator_gets_no_second_request(service, clouds):
-    clouds.watch_cloud_of("", "p")
+    clouds.watch_cloud_of("", "p", ListRound())
     clouds.operator.error = TemporaryFailure("down")
     create_stack(service, everything())
     watch(service)
