@@ -70,13 +70,16 @@ class LossRule:
     def find_loss(self, region: str, lost: int, total: int) -> RegionLoss | None:
         """Return the loss of a region, None if it is to be believed.
 
-        RULE 10: fewer resources than before are no proof that the others are back. Those of a
-        stack that is in progress are not read.
+        RULE 10: fewer missing resources than before are no proof that the others are back: users
+        may have replaced some, or deleted their stacks, and those of a stack that is in progress
+        are not read. A loss that was not confirmed is over when nothing is missing any more.
         """
         if self.limits.exceeded_by(lost, total):
             return RegionLoss(region, lost, total)
         known = self.breakers.get(region)
-        if known is None or not lost or total >= known.total:
+        if known is None or not lost:
+            return None
+        if known.confirmed and total >= known.total:
             return None
         return RegionLoss(region, known.lost, known.total)
 

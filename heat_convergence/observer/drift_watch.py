@@ -74,6 +74,7 @@ class _GroupRead:
     is_empty: bool = False
     breakers: Mapping[str, MassLossBreaker] = field(default_factory=dict)  # by region
     shared_key: str | None = None
+    has_unread: bool = False
     result: WatchRead = field(default_factory=WatchRead)
 
 
@@ -216,6 +217,7 @@ class DriftWatch:
                 name not in found.existing,
                 {each.region: each for each in found.breakers if each.implementation == name},
                 None if shared is None else f"{shared.service}{shared.path}",
+                name in found.unread,
             )
             if shared is not None and read.members:
                 lists.expect(shared, project_id)
@@ -326,7 +328,8 @@ class DriftWatch:
     ) -> tuple[tuple[MassLossBreaker, ...], tuple[str, ...]]:
         """Return the breakers to store after a read, and ids of those to delete.
 
-        A breaker whose region could not be read stays as it is.
+        A breaker whose region could not be read stays as it is. RULE 10: so does one that nobody
+        has confirmed while resources are not read: they may be those that were missing.
         """
         opened = []
         for loss in read.result.losses:
@@ -346,7 +349,11 @@ class DriftWatch:
             elif (known.lost, known.total) != (loss.lost, loss.total):
                 opened.append(replace(known, lost=loss.lost, total=loss.total))
         regions = {loss.region for loss in read.result.losses} | read.result.unread_regions
-        closed = [each for region, each in read.breakers.items() if region not in regions]
+        closed = [
+            each
+            for region, each in read.breakers.items()
+            if region not in regions and (each.confirmed or not read.has_unread)
+        ]
         for each in closed:
             self._reports.report_breaker(each, is_open=False)
         return tuple(opened), tuple(each.id for each in closed)

@@ -27,6 +27,9 @@ from heat_convergence.testing.simulation.drift.drift_runs import run_drift_seed 
 from heat_convergence.testing.simulation.resource_types import WatchedType
 
 SEEDS = range(1, 31)
+# Histories that violated a rule once: breakers that closed while losses of stacks in progress, or
+# of replaced resources, were left, and hints that repeated a failed read at once.
+FOUND_SEEDS = (668, 700, 751, 788, 1077)
 
 
 def run_drift_seed(seed: int) -> DriftRun:
@@ -40,6 +43,11 @@ def test_no_seed_violates_a_rule() -> None:
     counts = sum((run.occurrences for run in runs.values()), Counter())
     for name in ("notification", "request during a repair", "external delete"):
         assert counts[name], name
+
+
+@pytest.mark.parametrize("seed", FOUND_SEEDS)
+def test_history_that_was_found_violates_no_rule(seed: int) -> None:
+    assert run_drift_seed(seed).violation is None
 
 
 def test_seed_has_one_history() -> None:

@@ -222,12 +222,15 @@ class WatchedResources:
         obsolete: Type → ids of recorded observations whose resources do not exist any more.
         existing: The types of which the project has resources, perhaps with an action under way.
         breakers: The breakers of the types.
+        unread: The types of which the project has resources that cannot be read and compared now:
+            something acts on them, or their stack is not COMPLETE.
     """
 
     resources: tuple[WatchedResource, ...]
     obsolete: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     existing: frozenset[str] = frozenset()
     breakers: tuple[MassLossBreaker, ...] = ()
+    unread: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,9 +63,13 @@ def advance(
 def _advance(
     connection: Connection, condition: sa.ColumnElement[bool], now: datetime, pause: timedelta
 ) -> int:
-    """Advance the matching groups, in the order of their keys."""
-    is_early = sa.and_(
-        watch_group.c.observed_at.is_not(None), watch_group.c.observed_at > now - pause
+    """Advance the matching groups, in the order of their keys.
+
+    The time of a read that has failed is not known: it may be a moment ago.
+    """
+    is_early = sa.or_(
+        watch_group.c.reason != "",
+        sa.and_(watch_group.c.observed_at.is_not(None), watch_group.c.observed_at > now - pause),
     )
     is_later = sa.or_(
         watch_group.c.next_at > now + pause,

@@ -158,7 +158,8 @@ class SqlWatchRepository(WatchRepository):
             resource.c.project_id == project_id, resource.c.implementation.in_(names)
         )
         at_rest = sa.case((_IS_WATCHED, 1), else_=0).label("at_rest")
-        known = sa.select(resource.c.id, resource.c.implementation, at_rest).join(stack)
+        exists = sa.case((_EXISTS, 1), else_=0).label("exists")
+        known = sa.select(resource.c.id, resource.c.implementation, at_rest, exists).join(stack)
         with self._database.read() as connection:
             recorded = observation_rows.list_by_types(connection, project_id, names)
             found = connection.execute(known.where(of_types)).all()
@@ -179,6 +180,7 @@ class SqlWatchRepository(WatchRepository):
             _obsolete(recorded, existing),
             frozenset(existing.values()),
             tuple(breakers),
+            frozenset(row.implementation for row in found if row.exists and not row.at_rest),
         )
 
     def get_control(self, stack_id: str) -> StackDriftControl:

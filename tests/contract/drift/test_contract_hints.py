@@ -133,6 +133,18 @@ def test_groups_are_not_read_more_often_than_the_pause_allows(seeder):
     assert watch.get_next_time() == time_at(61)
 
 
+def test_hints_do_not_repeat_a_failed_read_at_once(seeder):
+    """The service may have asked for fewer requests a moment ago."""
+    watch = with_groups(seeder, resource_row("a", physical_id="one", **AT_REST))
+    (taken,) = watch.take_due_groups(time_at(60), time_at(105), 9)
+    failed = replace(taken, next_at=time_at(120), reason="Throttled")
+    watch.record(failed, WatchResult(taken_until=time_at(105)))
+    now = time_at(60) + timedelta(seconds=0.5)
+    assert watch.advance_groups(ids("one"), now, PAUSE) == 1
+    assert watch.get_next_time() == now + PAUSE.known
+    assert watch.advance_groups(ids("one"), now + timedelta(seconds=0.2), PAUSE) == 0
+
+
 def test_groups_of_any_project_have_a_pause_of_their_own(seeder):
     watch = with_groups(seeder, resource_row("a", physical_id="one", **AT_REST))
     (taken,) = watch.take_due_groups(time_at(60), time_at(105), 9)

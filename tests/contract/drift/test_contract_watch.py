@@ -116,6 +116,8 @@ def test_resources_at_rest_in_complete_stacks_are_watched(seeder):
     assert listed(seeder.store, (TYPE, OTHER)) == {"b": None, "h": None}
     found = seeder.store.watch.list_watched("project-1", (TYPE, "Sim::Third"))
     assert found.existing == {TYPE}
+    assert found.unread == {TYPE}
+    assert seeder.store.watch.list_watched("project-1", (OTHER,)).unread == frozenset()
 
 
 def test_observation_is_recorded_and_replaced(seeder):

@@ -164,3 +164,41 @@ def test_breaker_stays_open_while_a_stack_is_in_progress(service, emulated_cloud
     watch(service, 120)
     assert breakers(service) == [before]
     assert created(emulated_cloud) == 0
+
+
+def _lose_two_stacks(service: Any, emulated_cloud: Any) -> tuple[str, Json]:
+    """Lose the networks of two stacks; return the path of one, and the breaker."""
+    service.use_settings(drift=DriftSettings(repairs=RepairLimits(per_stack=100)))
+    create_stack(service, nets(2), environment=REPAIR_ALL, stack_name="s")
+    other = create_stack(service, nets(COUNT - 2), environment=REPAIR_ALL, stack_name="s-nets")
+    watch(service)
+    lose_networks(emulated_cloud)
+    run(service, 120)
+    (found,) = breakers(service)
+    return other, found
+
+
+def test_breaker_stays_open_while_users_replace_what_is_missing(service, emulated_cloud):
+    """RULE 10: that fewer are missing is no proof that the others are back."""
+    other, found = _lose_two_stacks(service, emulated_cloud)
+    service.send("POST", f"{other}/actions", {"repair": None})
+    service.run_until_idle()
+    emulated_cloud.emulation.request_counts.clear()
+    run(service, 300)
+    (still,) = breakers(service)
+    assert still["id"] == found["id"]
+    assert created(emulated_cloud) == 0
+
+
+def test_breaker_stays_open_while_all_that_is_missing_is_not_read(service, emulated_cloud):
+    """RULE 10: the lost resources of stacks in progress may be missing still."""
+    service.use_settings(drift=DriftSettings(repairs=RepairLimits(per_stack=100)))
+    path = create_stack(service, nets(COUNT), environment=REPAIR_ALL, stack_name="s")
+    create_stack(service, nets(3), environment=REPAIR_ALL, stack_name="kept")
+    watch(service)
+    lose_networks(emulated_cloud)
+    run(service, 120)
+    (found,) = breakers(service)
+    service.send("POST", f"{path}/actions", {"check": None}, leave_pending=True)
+    watch(service, 120)
+    assert breakers(service) == [found]

@@ -93,7 +93,9 @@ class MemoryWatchRepository(WatchRepository):
                 if key not in hinted and (ANY_PROJECT, key[1]) not in hinted:
                     continue
                 shortest = pause.known if key in hinted else pause.any_project
-                is_early = group.observed_at is not None and group.observed_at > now - shortest
+                is_early = bool(group.reason) or (
+                    group.observed_at is not None and group.observed_at > now - shortest
+                )
                 next_at = now + shortest if is_early else now
                 if next_at < group.next_at:
                     tables.watch_groups[key] = replace(group, next_at=next_at)
@@ -137,6 +139,11 @@ class MemoryWatchRepository(WatchRepository):
                 each
                 for each in self.list_breakers(project_id)
                 if each.implementation in implementations
+            ),
+            frozenset(
+                row.desired.implementation
+                for row in rows.values()
+                if _exists(row) and not self._is_watched(row)
             ),
         )
 

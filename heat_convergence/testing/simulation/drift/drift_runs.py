@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import partial
@@ -19,6 +18,7 @@ from heat_convergence.convergence.drift.policy import OperatorPolicies
 from heat_convergence.convergence.drift.repair_budget import RepairLimits
 from heat_convergence.convergence.drift.settings import DriftSettings, MassLossLimits
 from heat_convergence.convergence.invariants.transition import Violation
+from heat_convergence.convergence.model.action import Status
 from heat_convergence.convergence.ports.settings import ConvergenceSettings
 from heat_convergence.convergence.ports.store import Store
 from heat_convergence.template.environment.drift_policies import DriftPolicy
@@ -259,7 +259,7 @@ def _find_unrepaired(environment: SimulatedEnvironment) -> Violation | None:
     }
     for project_id in sorted(project_ids):
         for breaker in store.watch.list_breakers(project_id):
-            if not _is_lost(environment, MASS_LOSS.exceeded_by):
+            if not _is_any_lost(environment):
                 return Violation(LOSS_RULE, f"{breaker.lost} objects are back, unnoticed")
     return None
 
@@ -281,13 +281,11 @@ def _find_endless(environment: SimulatedEnvironment, rules: RepairRules) -> Viol
     return None
 
 
-def _is_lost(environment: SimulatedEnvironment, is_mass_loss: Callable[[int, int], bool]) -> bool:
-    """Return whether objects of resources are really missing, too many to be believed."""
-    rows = [
-        row
+def _is_any_lost(environment: SimulatedEnvironment) -> bool:
+    """Return whether an object of a resource is missing, or is not read: no loss is over then."""
+    return any(
+        state.stack.status is not Status.COMPLETE
+        or (row.physical.id is not None and environment.cloud.get(row.physical.id) is None)
         for state in environment.invariant_checker.stack_states.values()
         for row in state.resources
-        if row.physical.id is not None
-    ]
-    lost = [row for row in rows if environment.cloud.get(row.physical.id) is None]
-    return is_mass_loss(len(lost), len(rows))
+    )
