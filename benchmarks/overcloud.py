@@ -2,8 +2,8 @@
 """The benchmark of a TripleO overcloud, through python-heatclient.
 
     python tools/process-templates.py -p . -o RENDERED      # in tripleo-heat-templates
-    python benchmarks/overcloud.py RENDERED --database mariadb --engines 2
-    python benchmarks/overcloud.py RENDERED --controllers 3 --computes 100
+    python -m benchmarks.overcloud RENDERED --database mariadb --engines 2
+    python -m benchmarks.overcloud RENDERED --controllers 3 --computes 100
 
 No cloud is needed: types of other services are mapped to ``OS::Heat::None``.  Parameters that
 have no default and that no template passes on, such as passwords, get a value of their type,
@@ -25,16 +25,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import process_usage
 import yaml
 from heatclient.client import Client
 from heatclient.common import template_utils
 from heatclient.exc import HTTPNotFound
-from instrumented_daemon import read_counts
 from keystoneauth1.noauth import NoAuth
 from keystoneauth1.session import Session
-from run import argument_parser, benchmark_deployment
 
+from benchmarks import process_usage
+from benchmarks.instrumented_daemon import read_counts
+from benchmarks.run import argument_parser, benchmark_deployment
 from heat_convergence.testing.daemon_processes import ServiceDeployment
 
 NAME, PROJECT = "overcloud", "benchmark"

@@ -3,7 +3,7 @@
 Each client creates its stacks one after the other, without waiting for them, and then waits for
 all. Prints one JSON line for each number of clients.
 
-    python benchmarks/parallel_clients.py --clients 20 100 --stacks 20
+    python -m benchmarks.parallel_clients --clients 20 100 --stacks 20
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from bad_input import answers
-from stack_client import RequestFailed, StackClient
-from temporary_backends import DEFAULT_BROKER_URL, temporary_database, temporary_vhost
 from urllib3.exceptions import HTTPError
 
+from benchmarks.faults.bad_input import answers
+from benchmarks.stack_client import RequestFailed, StackClient
+from benchmarks.temporary_backends import DEFAULT_BROKER_URL, temporary_database, temporary_vhost
 from heat_convergence.testing.daemon_processes import ServiceDeployment, wait_until
 
 TEMPLATE = {

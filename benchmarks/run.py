@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """The service's benchmark over REST: time, statements and messages by shape and phase.
 
-    python benchmarks/run.py --database mariadb --engines 2 wide:1000 chain:200
-    python benchmarks/run.py --database sqlite --bus fake
+    python -m benchmarks.run --database mariadb --engines 2 wide:1000 chain:200
+    python -m benchmarks.run --database sqlite --bus fake
 
 Starts the daemons on a database and a virtual host of its own and deletes both afterwards.
 A shape is wide:N, chain:N, layered:LxW, fanin:N or small:N (N stacks of ten resources).
@@ -23,12 +23,11 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-import temporary_backends
-from instrumented_daemon import COUNTS_FOLDER_VARIABLE, read_counts
-from process_usage import cpu_seconds_by_component
-from stack_client import StackClient
-from stack_shapes import SHAPES, StackBatch
-
+from benchmarks import temporary_backends
+from benchmarks.instrumented_daemon import COUNTS_FOLDER_VARIABLE, read_counts
+from benchmarks.process_usage import cpu_seconds_by_component
+from benchmarks.stack_client import StackClient
+from benchmarks.stack_shapes import SHAPES, StackBatch
 from heat_convergence.testing.daemon_processes import (
     ConfigOptions,
     ServiceDeployment,

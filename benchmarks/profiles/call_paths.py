@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The functions and files of the service that one request or job passes through.
 
-    python benchmarks/call_paths.py
+    python -m benchmarks.profiles.call_paths
 
 Counts them for POST /stacks with one resource, for the engine's job and for the observation
 that follow, each in process and on SQLite.  A first stack fills the caches.  The numbers
@@ -20,11 +20,9 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[1]
-PACKAGE = str(ROOT / "heat_convergence")
-sys.path.insert(0, str(ROOT))  # the in-process service is part of the tests' harness
+from tests.functional.harness import LocalService
 
-from tests.functional.harness import LocalService  # noqa: E402
+PACKAGE = str(Path(__file__).resolve().parents[2] / "heat_convergence")
 
 TEMPLATE = {
     "heat_template_version": "2018-08-31",

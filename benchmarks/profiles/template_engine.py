@@ -1,7 +1,7 @@
 """The template engine's processor time from text to definitions, by number of resources.
 
-Run by hand: ``python benchmarks/template_engine.py [count ...]``.  Prints processor seconds
-for loading, evaluating, dumping with fingerprints, and resolving, and each as a multiple
+Run by hand: ``python -m benchmarks.profiles.template_engine [count ...]``.  Prints processor
+seconds for loading, evaluating, dumping with fingerprints, and resolving, and each as a multiple
 of the first row's per resource: near 1.0 means that the cost grows linearly.
 """
 

@@ -5,7 +5,7 @@ whose resources are in progress for a long time in a cloud of files; some calls 
 Then kills one process after the other, and reads from the database when the first new step follows
 and when nothing is left that waits for the process. Prints one JSON line per kill.
 
-    python benchmarks/recovery.py --stacks 50 --resources 260
+    python -m benchmarks.faults.recovery --stacks 50 --resources 260
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
-from stack_client import RequestFailed, StackClient
-from temporary_backends import DEFAULT_BROKER_URL, temporary_database, temporary_vhost
 from urllib3.exceptions import HTTPError
 
+from benchmarks.stack_client import RequestFailed, StackClient
+from benchmarks.temporary_backends import DEFAULT_BROKER_URL, temporary_database, temporary_vhost
 from heat_convergence.convergence.model.job import JobState
 from heat_convergence.db.connection.database import Database, database_from_url
 from heat_convergence.db.tables import event, resource, resource_graph

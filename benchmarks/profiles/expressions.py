@@ -1,29 +1,23 @@
 """The processor time of YAQL expressions in child processes and in this process.
 
-Run by hand: ``python benchmarks/expressions.py``.  Prints the milliseconds of three expressions,
-and of a template of fifty resources with all of them, evaluated in either place; the ratio of
-the template's is what the child processes add to a normal evaluation.
+Run by hand: ``python -m benchmarks.profiles.expressions``.  Prints the milliseconds of three
+expressions, and of a template of fifty resources with all of them, evaluated in either place;
+the ratio of the template's is what the child processes add to a normal evaluation.
 """
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
+from benchmarks.profiles.template_engine import template_text
 from heat_convergence.sandbox.expression_sandbox import ExpressionSandbox, SandboxSettings
 from heat_convergence.template.environment.environment import Environment
 from heat_convergence.template.evaluation.evaluation import StackContext, evaluate_template
 from heat_convergence.template.functions import yaql
 from heat_convergence.template.limits import TemplateLimits, YaqlCall, YaqlRunner
 from heat_convergence.template.template import Template
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
-
-from template_engine import template_text
-
 from tests.fuzz.process_usage import processor_seconds
 
 _RESOURCES = 50

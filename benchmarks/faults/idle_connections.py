@@ -20,8 +20,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import requests
-from bad_input import answers
 
+from benchmarks.faults.bad_input import answers
 from heat_convergence.testing.daemon_processes import API, ServiceDeployment, wait_until
 
 PATH = "/v1/benchmark/stacks"

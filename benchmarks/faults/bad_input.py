@@ -5,7 +5,7 @@ behind waitress. Then opens many connections with one kind of bad input after th
 measures what they are answered, how long the last of them lasts, how much the memory of the
 process grows and how long other clients wait meanwhile. Prints one JSON line for each.
 
-    python benchmarks/bad_input.py --connections 50
+    python -m benchmarks.faults.bad_input --connections 50
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import urllib3
-from recovery import children_of
 
+from benchmarks.faults.recovery import children_of
 from heat_convergence.testing.daemon_processes import API, ServiceDeployment, wait_until
 
 WSGI = "wsgi"

@@ -4,7 +4,7 @@ Creates healthy stacks from many clients at once; then the same again, while a s
 resource group is in progress whose stored values are damaged, and once more without it. Prints
 one JSON line for each.
 
-    python benchmarks/poisoned_group.py --stacks 100
+    python -m benchmarks.faults.poisoned_group --stacks 100
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
-from bad_input import answers
-from process_usage import cpu_seconds_by_component
-from stack_client import StackClient
-from temporary_backends import DEFAULT_BROKER_URL, temporary_database, temporary_vhost
 
+from benchmarks.faults.bad_input import answers
+from benchmarks.process_usage import cpu_seconds_by_component
+from benchmarks.stack_client import StackClient
+from benchmarks.temporary_backends import DEFAULT_BROKER_URL, temporary_database, temporary_vhost
 from heat_convergence.db.connection.database import database_from_url
 from heat_convergence.db.tables import resource
 from heat_convergence.testing.daemon_processes import ServiceDeployment, wait_until
