@@ -1,32 +1,95 @@
-"""A daemon that counts its SQL statements and messages.
+"""A daemon that counts its SQL statements, commits and messages, and times its jobs.
 
 ``python instrumented_daemon.py api|engine|observer|standalone ARGUMENTS…`` runs the daemon
-as its console script does.  Every worker process keeps its two counters in a file of its
-own in the folder that HEAT_CONVERGENCE_COUNTS names; ``read_counts`` adds them up.
-Counting in the process that sends is exact, works with every database and bus, and is
-independent of other users of the same server.
+as its console script does.  Every worker process keeps its counters in a file of its own in
+the folder that HEAT_CONVERGENCE_COUNTS names; ``read_counts`` and ``read_process_counts`` read
+them.  Counting in the process that sends is exact, works with every database and bus, and is
+independent of other users of the same server.  Imports nothing of ``benchmarks``, as it is
+started by its path.
 """
 
 from __future__ import annotations
 
+import math
 import mmap
 import os
 import struct
 import sys
 import threading
+import time
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 COUNTS_FOLDER_VARIABLE = "HEAT_CONVERGENCE_COUNTS"
-_NUMBERS = struct.Struct("qq")  # SQL statements, messages
 _PROGRAM = "heat-convergence"
+COUNTERS = ("statements", "messages", "commits")
+TIMED = ("converge", "observe", "job wait")
+_BUCKETS = 160  # per timed step, from 0.1 ms, eight to an octave: the last is above 90 s
+_FIRST_S = 0.0001
+_PER_OCTAVE = 8
+_NUMBER = struct.Struct("q")
+_NUMBERS = struct.Struct(f"{len(COUNTERS) + len(TIMED) * _BUCKETS}q")
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Counters of one or more processes.
+
+    Attributes:
+        numbers: the counters, in the order of ``COUNTERS``, and then the buckets of ``TIMED``.
+    """
+
+    numbers: tuple[int, ...] = (0,) * (len(COUNTERS) + len(TIMED) * _BUCKETS)
+
+    def __add__(self, other: Counts) -> Counts:
+        return Counts(tuple(a + b for a, b in zip(self.numbers, other.numbers, strict=True)))
+
+    def __sub__(self, other: Counts) -> Counts:
+        return Counts(tuple(a - b for a, b in zip(self.numbers, other.numbers, strict=True)))
+
+    def __getitem__(self, counter: str) -> int:
+        return self.numbers[COUNTERS.index(counter)]
+
+    def handled(self, step: str) -> int:
+        """Return how often a step of ``TIMED`` was timed."""
+        return sum(self._buckets(step))
+
+    def percentile_ms(self, step: str, share: float) -> float | None:
+        """Return the upper bound of the bucket that holds a percentile; None without values."""
+        buckets = self._buckets(step)
+        rank, seen = share * sum(buckets), 0
+        for number, count in enumerate(buckets):
+            seen += count
+            if count and seen >= rank:
+                return float(f"{1000 * _FIRST_S * 2 ** (number / _PER_OCTAVE):.3g}")
+        return None
+
+    def _buckets(self, step: str) -> tuple[int, ...]:
+        first = len(COUNTERS) + TIMED.index(step) * _BUCKETS
+        return self.numbers[first : first + _BUCKETS]
+
+
+def bucket_index(step: str, duration_s: float) -> int:
+    """Return which number of ``Counts`` counts this duration."""
+    octaves = math.log2(max(duration_s, _FIRST_S) / _FIRST_S)
+    bucket = min(math.ceil(octaves * _PER_OCTAVE), _BUCKETS - 1)
+    return len(COUNTERS) + TIMED.index(step) * _BUCKETS + bucket
+
+
+def read_process_counts(folder: Path) -> dict[int, Counts]:
+    """Return the counters of every process so far, by its id."""
+    return {
+        int(path.stem): Counts(_NUMBERS.unpack(path.read_bytes()))
+        for path in folder.glob("*.counts")
+    }
 
 
 def read_counts(folder: Path) -> tuple[int, int]:
     """Return the numbers of statements and messages of all processes so far."""
-    numbers = [_NUMBERS.unpack(path.read_bytes()) for path in folder.glob("*.counts")]
-    return sum(one[0] for one in numbers), sum(one[1] for one in numbers)
+    total = sum(read_process_counts(folder).values(), Counts())
+    return total["statements"], total["messages"]
 
 
 class ProcessCounters:
@@ -36,22 +99,20 @@ class ProcessCounters:
         self._folder = folder
         self._lock = threading.Lock()
         self._pid = 0
-        self._numbers = [0, 0]
         self._map: mmap.mmap | None = None
 
-    def add(self, counter: int, increment: int) -> None:
-        """Increment one of the counters (0: statements, 1: messages)."""
+    def add(self, index: int, increment: int = 1) -> None:
+        """Increment one of the numbers of ``Counts``."""
         with self._lock:
             if self._map is None or self._pid != os.getpid():
                 self._map = self._open()
-            self._numbers[counter] += increment
-            _NUMBERS.pack_into(self._map, 0, *self._numbers)
+            (number,) = _NUMBER.unpack_from(self._map, index * _NUMBER.size)
+            _NUMBER.pack_into(self._map, index * _NUMBER.size, number + increment)
 
     def _open(self) -> mmap.mmap:
         self._pid = os.getpid()
-        self._numbers = [0, 0]
         path = self._folder / f"{self._pid}.counts"
-        path.write_bytes(_NUMBERS.pack(0, 0))
+        path.write_bytes(bytes(_NUMBERS.size))
         with path.open("r+b") as file:
             return mmap.mmap(file.fileno(), _NUMBERS.size)
 
@@ -71,13 +132,37 @@ def _count(counts: ProcessCounters) -> None:
         counts.add(0, counting.count_sent_statements(statement, parameters, context, many))
 
     sqlalchemy.event.listen(sqlalchemy.Engine, "before_cursor_execute", count_statement)
+    sqlalchemy.event.listen(sqlalchemy.Engine, "commit", lambda _connection: counts.add(2))
     original_cast = bus._cast
 
     def counted_cast(self: Any, *arguments: Any) -> None:
-        counts.add(1, 1)
+        counts.add(1)
         original_cast(self, *arguments)
 
     bus._cast = counted_cast
+
+
+def _time(counts: ProcessCounters) -> None:
+    """Time the messages that this process handles, and the waits of jobs that it claims."""
+    server = import_module("heat_convergence.rpc.server")
+    process = server._process
+
+    def timed_process(handler: Any, method: str, hint: Any) -> None:
+        started_s = time.monotonic()
+        try:
+            process(handler, method, hint)
+        finally:
+            counts.add(bucket_index(method, time.monotonic() - started_s))
+
+    server._process = timed_process
+    waits = import_module("heat_convergence.common.metrics").JOB_WAIT_SECONDS
+    observe = waits.observe
+
+    def timed_observe(wait_s: float, *arguments: Any) -> None:
+        counts.add(bucket_index("job wait", wait_s))
+        observe(wait_s, *arguments)
+
+    waits.observe = timed_observe
 
 
 def main() -> int:
@@ -86,7 +171,9 @@ def main() -> int:
     concurrency = import_module("heat_convergence.cli.concurrency")
     program = f"{_PROGRAM}-{component}"
     concurrency.set_up_backend(concurrency.configured_backend(arguments, prog=program))
-    _count(ProcessCounters(Path(os.environ[COUNTS_FOLDER_VARIABLE])))
+    counts = ProcessCounters(Path(os.environ[COUNTS_FOLDER_VARIABLE]))
+    _count(counts)
+    _time(counts)
     sys.argv[0] = program
     if component == "standalone":
         return int(import_module("heat_convergence.cli.daemons.standalone").main(arguments))

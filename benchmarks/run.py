@@ -5,27 +5,35 @@
     python -m benchmarks.run --database sqlite --bus fake
 
 Starts the daemons on a database and a virtual host of its own and deletes both afterwards.
-A shape is wide:N, chain:N, layered:LxW, fanin:N or small:N (N stacks of ten resources).
+A shape is wide:N, chain:N, layered:LxW, fanin:N, small:N (N stacks of ten resources) or
+tree:AxB (A groups of B resources; with AxBxC groups in groups).
 Each is created, updated without a change, updated in its first resource, and deleted.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 import tempfile
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 
 from benchmarks import temporary_backends
-from benchmarks.instrumented_daemon import COUNTS_FOLDER_VARIABLE, read_counts
-from benchmarks.process_usage import cpu_seconds_by_component
+from benchmarks.instrumented_daemon import (
+    COUNTS_FOLDER_VARIABLE,
+    TIMED,
+    Counts,
+    read_process_counts,
+)
+from benchmarks.process_usage import cpu_seconds_by_component, peak_memory_mb_by_component
+from benchmarks.reports import results
+from benchmarks.reports.results import PhaseResult
 from benchmarks.stack_client import StackClient
 from benchmarks.stack_shapes import SHAPES, StackBatch
 from heat_convergence.testing.daemon_processes import (
@@ -41,33 +49,29 @@ _LIMITS = ("max_template_size", "max_json_body_size", "max_template_evaluation_s
 INSTRUMENTED_DAEMON = Path(__file__).with_name("instrumented_daemon.py")
 
 
-@dataclass(frozen=True, slots=True)
-class PhaseResult:
-    """The result of one phase of a shape; numbers are per resource of the template."""
-
-    shape: str
-    phase: str
-    resources: int
-    total_s: float
-    requests_s: float  # until the response to the last request
-    per_second: float
-    ms_per_link: float
-    statements_per_resource: float
-    messages_per_resource: float
-    processor_s: dict[str, float]
-
-
 class ShapeBenchmark:
     """Measures the phases on a running deployment."""
 
     def __init__(self, deployment: ServiceDeployment, counts: Path) -> None:
         self._counts = counts
-        self._groups = {daemon.pid: daemon.log.stem for daemon in deployment.daemons}
-        self._groups[os.getpgid(0)] = "driver"
+        self._deployment = deployment
         self._stacks = StackClient(deployment.endpoint, "benchmark")
 
-    def measure(self, spec: str) -> Iterator[PhaseResult]:
-        """Yield the result of every phase of a shape such as ``wide:1000``."""
+    @property
+    def _groups(self) -> dict[int, str]:
+        """Components by process group; daemons may be added between two measurements."""
+        groups = {daemon.pid: daemon.log.stem for daemon in self._deployment.daemons}
+        return {**groups, os.getpgid(0): "driver"}
+
+    def measure_median(
+        self, spec: str, repeat: int, phases: Sequence[str] = PHASES
+    ) -> list[PhaseResult]:
+        """Return for every phase the run with the median duration."""
+        runs = [list(self.measure(spec, phases)) for _ in range(repeat)]
+        return [results.median_row(rows) for rows in zip(*runs, strict=True)]
+
+    def measure(self, spec: str, phases: Sequence[str] = PHASES) -> Iterator[PhaseResult]:
+        """Yield the result of the phases of a shape such as ``wide:1000``."""
         name, _, size = spec.partition(":")
         before, after = SHAPES[name](size, "before"), SHAPES[name](size, "after")
         names = [f"bench-{name}-{size}-{number}" for number in range(len(before.templates))]
@@ -89,7 +93,7 @@ class ShapeBenchmark:
             request: dict[str, Callable[[int], object]] = dict(
                 zip(PHASES, (create, update(before), update(after), delete), strict=True)
             )
-            for phase in PHASES:
+            for phase in phases:
                 yield self._phase(spec, phase, before, request[phase], paths, pool)
 
     def _phase(
@@ -101,18 +105,20 @@ class ShapeBenchmark:
         paths: list[str],
         pool: ThreadPoolExecutor,
     ) -> PhaseResult:
-        statements, messages = read_counts(self._counts)
+        before = self._counters_by_component()
         cpu_before = cpu_seconds_by_component(self._groups)
         started_at = time.monotonic()
-        results = list(pool.map(request, range(len(work.templates))))
+        answers = list(pool.map(partial(_timed, request), range(len(work.templates))))
         requests_s = time.monotonic() - started_at
         if phase == "create":
-            paths.extend(map(str, results))
+            paths.extend(str(answer) for answer, _ in answers)
         for path in paths:
             self._stacks.wait(path)
         total_s = time.monotonic() - started_at
         cpu_after = cpu_seconds_by_component(self._groups)
-        statements_after, messages_after = read_counts(self._counts)
+        after = self._counters_by_component()
+        grown = {part: count - before.get(part, Counts()) for part, count in after.items()}
+        counts = sum(grown.values(), Counts())
         return PhaseResult(
             shape=spec,
             phase=phase,
@@ -121,13 +127,45 @@ class ShapeBenchmark:
             requests_s=requests_s,
             per_second=work.resources / total_s,
             ms_per_link=1000 * total_s / work.longest_path,
-            statements_per_resource=(statements_after - statements) / work.resources,
-            messages_per_resource=(messages_after - messages) / work.resources,
+            statements_per_resource=counts["statements"] / work.resources,
+            messages_per_resource=counts["messages"] / work.resources,
             processor_s={
                 component: round(cpu_after[component] - cpu_before[component], 2)
                 for component in cpu_after
             },
+            peak_memory_mb=peak_memory_mb_by_component(self._groups),
+            latency_ms=_latencies([ms for _, ms in answers], counts),
+            jobs=counts.handled("converge"),
+            commits=counts["commits"],
+            statements_by_component={part: each["statements"] for part, each in grown.items()},
         )
+
+    def _counters_by_component(self) -> dict[str, Counts]:
+        groups, found = self._groups, defaultdict[str, Counts](Counts)
+        for pid, counts in read_process_counts(self._counts).items():
+            try:
+                component = groups.get(os.getpgid(pid), "other")
+            except ProcessLookupError:
+                component = "other"  # It has ended since.
+            found[component] += counts
+        return found
+
+
+def _timed(request: Callable[[int], object], number: int) -> tuple[object, float]:
+    """Return the answer to a request, and its milliseconds."""
+    started_at = time.monotonic()
+    return request(number), 1000 * (time.monotonic() - started_at)
+
+
+def _latencies(requests_ms: list[float], counts: Counts) -> dict[str, float]:
+    found: dict[str, float] = {}
+    for name, share in (("p50", 0.5), ("p99", 0.99)):
+        found[f"request {name}"] = round(results.percentile(requests_ms, share), 1)
+        for step in TIMED:
+            value_ms = counts.percentile_ms(step, share)
+            if value_ms is not None:
+                found[f"{step} {name}"] = value_ms
+    return found
 
 
 @contextmanager
@@ -177,20 +215,34 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the benchmark and print a table."""
     parser = argument_parser(__doc__)
     parser.add_argument("shapes", nargs="*", metavar="SHAPE:SIZE", type=_shape)
-    parser.add_argument("--json", type=Path, help="write the rows here, too")
+    parser.add_argument("--repeat", type=int, default=1, help="runs, of which medians are kept")
+    parser.add_argument("--output", type=Path, help="write the rows here, too, as JSON")
+    parser.add_argument("--phases", nargs="+", choices=PHASES, default=PHASES)
     parser.add_argument("--cpu", choices=["show", "hide"], default="hide")
     options = parser.parse_args(arguments)
-    rows: list[PhaseResult] = []
+    environment = results.environment(**settings(options), repeat=options.repeat)
     print(_head(options))
+    rows: list[PhaseResult] = []
     with benchmark_deployment(options) as (deployment, counts):
         bench = ShapeBenchmark(deployment, counts)
         for spec in options.shapes or DEFAULT_SHAPES:
-            for row in bench.measure(spec):
+            for row in bench.measure_median(spec, options.repeat, options.phases):
                 rows.append(row)
                 print(_line(row, options.cpu), flush=True)
-    if options.json:
-        options.json.write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n")
+            if options.output:  # A run that takes hours is not lost when a later shape fails.
+                results.write(options.output, environment, rows)
     return 0
+
+
+def settings(options: argparse.Namespace) -> dict[str, object]:
+    """Return the options that decide about the figures of a run."""
+    names = ("database", "bus", "backend", "engines", "observers")
+    return {
+        name: getattr(options, name).partition("://")[0]
+        if name in ("database", "bus")
+        else getattr(options, name)
+        for name in names
+    }
 
 
 def _head(options: argparse.Namespace) -> str:

@@ -14,7 +14,7 @@ import urllib3
 
 POLL_INTERVAL_S = 0.02
 POLL_FRACTION = 0.02
-TIMEOUT_S = 900
+TIMEOUT_S = 4 * 3600
 
 
 class RequestFailed(RuntimeError):
@@ -30,7 +30,7 @@ class StackClient:
 
     def create(self, name: str, template: dict[str, Any]) -> str:
         """Create a stack and return its path within the project."""
-        body = {"stack_name": name, "template": template, "timeout_mins": 60}
+        body = {"stack_name": name, "template": template, "timeout_mins": TIMEOUT_S // 60}
         response = json.loads(self._request("POST", "/stacks", body))
         return f"/stacks/{name}/{response['stack']['id']}"
 
@@ -54,9 +54,13 @@ class StackClient:
                 raise RequestFailed(f"{path} is {status} after {elapsed_s:.0f} s")
             time.sleep(max(POLL_INTERVAL_S, POLL_FRACTION * elapsed_s))
 
+    def get(self, path: str) -> urllib3.BaseHTTPResponse:
+        """Return the response to a GET of a path within the project."""
+        return self._http.request("GET", self._url + path)
+
     def status(self, path: str) -> str:
         """Return action and status of a stack."""
-        response = self._http.request("GET", f"{self._url}{path}?resolve_outputs=false")
+        response = self.get(f"{path}?resolve_outputs=false")
         if response.status == 404:
             return "DELETE_COMPLETE"
         if response.status != 200:

@@ -1,4 +1,4 @@
-"""The templates of the benchmarks, all of ``OS::Heat::TestResource``.
+"""The templates of the benchmarks, of ``OS::Heat::TestResource`` and groups of them.
 
 A shape is a function of its size and a mark; two marks give templates that differ in the
 first resource only.
@@ -6,6 +6,7 @@ first resource only.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -76,12 +77,35 @@ def small(size: str, mark: str) -> StackBatch:
     return StackBatch((template,) * int(size), SMALL_STACK * int(size), 1)
 
 
+def tree(size: str, mark: str) -> StackBatch:
+    """Return a batch of one stack of groups, in groups as deep as ``AxBxC`` says.
+
+    The groups of all levels count as resources, as clients see them. The mark is a property of
+    what the first group holds, so that two marks differ in one branch of the tree.
+    """
+    counts = [int(part) for part in size.split("x")]
+    first, other = (_group(counts[1:], value) for value in (mark, "value"))
+    resources = [(f"r{i}", first if i == 0 else other) for i in range(counts[0])]
+    per_level = [math.prod(counts[: level + 1]) for level in range(len(counts))]
+    return StackBatch(
+        _one(resources, longest_path=1).templates, sum(per_level), longest_path=len(counts)
+    )
+
+
+def _group(counts: list[int], value: str) -> dict[str, Any]:
+    if not counts:
+        return _test("member", value)[1]
+    properties = {"count": counts[0], "resource_def": _group(counts[1:], value)}
+    return {"type": "OS::Heat::ResourceGroup", "properties": properties}
+
+
 SHAPES: dict[str, Callable[[str, str], StackBatch]] = {
     "wide": wide,
     "chain": chain,
     "layered": layered,
     "fanin": fanin,
     "small": small,
+    "tree": tree,
 }
 
 

@@ -187,6 +187,7 @@ class ServiceDeployment:
         launcher: Sequence[str] = (),
     ) -> None:
         self.directory = folder
+        self.database_url = database_url
         self.port = free_port()
         self.daemons: list[DaemonProcess] = []
         self._launcher = tuple(launcher)
