@@ -34,7 +34,7 @@ _NUMBERS = struct.Struct(f"{len(COUNTERS) + len(TIMED) * _BUCKETS}q")
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
+class CounterValues:
     """Counters of one or more processes.
 
     Attributes:
@@ -43,11 +43,15 @@ class Counts:
 
     numbers: tuple[int, ...] = (0,) * (len(COUNTERS) + len(TIMED) * _BUCKETS)
 
-    def __add__(self, other: Counts) -> Counts:
-        return Counts(tuple(a + b for a, b in zip(self.numbers, other.numbers, strict=True)))
+    def __add__(self, other: CounterValues) -> CounterValues:
+        return CounterValues(
+            tuple(a + b for a, b in zip(self.numbers, other.numbers, strict=True))
+        )
 
-    def __sub__(self, other: Counts) -> Counts:
-        return Counts(tuple(a - b for a, b in zip(self.numbers, other.numbers, strict=True)))
+    def __sub__(self, other: CounterValues) -> CounterValues:
+        return CounterValues(
+            tuple(a - b for a, b in zip(self.numbers, other.numbers, strict=True))
+        )
 
     def __getitem__(self, counter: str) -> int:
         return self.numbers[COUNTERS.index(counter)]
@@ -59,10 +63,10 @@ class Counts:
     def percentile_ms(self, step: str, share: float) -> float | None:
         """Return the upper bound of the bucket that holds a percentile; None without values."""
         buckets = self._buckets(step)
-        rank, seen = share * sum(buckets), 0
+        rank, passed = share * sum(buckets), 0
         for number, count in enumerate(buckets):
-            seen += count
-            if count and seen >= rank:
+            passed += count
+            if count and passed >= rank:
                 return float(f"{1000 * _FIRST_S * 2 ** (number / _PER_OCTAVE):.3g}")
         return None
 
@@ -72,23 +76,23 @@ class Counts:
 
 
 def bucket_index(step: str, duration_s: float) -> int:
-    """Return which number of ``Counts`` counts this duration."""
+    """Return which number of ``CounterValues`` counts this duration."""
     octaves = math.log2(max(duration_s, _FIRST_S) / _FIRST_S)
     bucket = min(math.ceil(octaves * _PER_OCTAVE), _BUCKETS - 1)
     return len(COUNTERS) + TIMED.index(step) * _BUCKETS + bucket
 
 
-def read_process_counts(folder: Path) -> dict[int, Counts]:
+def read_process_counts(folder: Path) -> dict[int, CounterValues]:
     """Return the counters of every process so far, by its id."""
     return {
-        int(path.stem): Counts(_NUMBERS.unpack(path.read_bytes()))
+        int(path.stem): CounterValues(_NUMBERS.unpack(path.read_bytes()))
         for path in folder.glob("*.counts")
     }
 
 
 def read_counts(folder: Path) -> tuple[int, int]:
     """Return the numbers of statements and messages of all processes so far."""
-    total = sum(read_process_counts(folder).values(), Counts())
+    total = sum(read_process_counts(folder).values(), CounterValues())
     return total["statements"], total["messages"]
 
 
@@ -102,7 +106,7 @@ class ProcessCounters:
         self._map: mmap.mmap | None = None
 
     def add(self, index: int, increment: int = 1) -> None:
-        """Increment one of the numbers of ``Counts``."""
+        """Increment one of the numbers of ``CounterValues``."""
         with self._lock:
             if self._map is None or self._pid != os.getpid():
                 self._map = self._open()

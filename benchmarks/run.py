@@ -28,10 +28,11 @@ from benchmarks import temporary_backends
 from benchmarks.instrumented_daemon import (
     COUNTS_FOLDER_VARIABLE,
     TIMED,
-    Counts,
+    CounterValues,
     read_process_counts,
 )
 from benchmarks.process_usage import cpu_seconds_by_component, peak_memory_mb_by_component
+from benchmarks.reads import measure_reads
 from benchmarks.reports import results
 from benchmarks.reports.results import PhaseResult
 from benchmarks.stack_client import StackClient
@@ -40,9 +41,11 @@ from heat_convergence.testing.daemon_processes import (
     ConfigOptions,
     ServiceDeployment,
     merge_options,
+    wait_until,
 )
 
 DEFAULT_SHAPES = ("wide:1000", "chain:200", "layered:10x20", "fanin:200", "small:20")
+PROJECT = "benchmark"
 PHASES = ("create", "no-op", "change-one", "delete")
 CLIENTS = 8
 _LIMITS = ("max_template_size", "max_json_body_size", "max_template_evaluation_steps")
@@ -52,10 +55,11 @@ INSTRUMENTED_DAEMON = Path(__file__).with_name("instrumented_daemon.py")
 class ShapeBenchmark:
     """Measures the phases on a running deployment."""
 
-    def __init__(self, deployment: ServiceDeployment, counts: Path) -> None:
+    def __init__(self, deployment: ServiceDeployment, counts: Path, reads: int = 0) -> None:
         self._counts = counts
         self._deployment = deployment
-        self._stacks = StackClient(deployment.endpoint, "benchmark")
+        self._reads = reads
+        self._stacks = StackClient(deployment.endpoint, PROJECT)
 
     @property
     def _groups(self) -> dict[int, str]:
@@ -65,10 +69,13 @@ class ShapeBenchmark:
 
     def measure_median(
         self, spec: str, repeat: int, phases: Sequence[str] = PHASES
-    ) -> list[PhaseResult]:
-        """Return for every phase the run with the median duration."""
+    ) -> Iterator[PhaseResult]:
+        """Yield for every phase the run with the median duration; a single run as it goes on."""
+        if repeat == 1:
+            yield from self.measure(spec, phases)
+            return
         runs = [list(self.measure(spec, phases)) for _ in range(repeat)]
-        return [results.median_row(rows) for rows in zip(*runs, strict=True)]
+        yield from (results.median_row(rows) for rows in zip(*runs, strict=True))
 
     def measure(self, spec: str, phases: Sequence[str] = PHASES) -> Iterator[PhaseResult]:
         """Yield the result of the phases of a shape such as ``wide:1000``."""
@@ -95,6 +102,14 @@ class ShapeBenchmark:
             )
             for phase in phases:
                 yield self._phase(spec, phase, before, request[phase], paths, pool)
+                if phase == "create" and self._reads and name == "wide":
+                    yield from measure_reads(
+                        self._stacks,
+                        paths[0],
+                        spec=spec,
+                        resources=before.resources,
+                        count=self._reads,
+                    )
 
     def _phase(
         self,
@@ -117,8 +132,8 @@ class ShapeBenchmark:
         total_s = time.monotonic() - started_at
         cpu_after = cpu_seconds_by_component(self._groups)
         after = self._counters_by_component()
-        grown = {part: count - before.get(part, Counts()) for part, count in after.items()}
-        counts = sum(grown.values(), Counts())
+        grown = {part: count - before.get(part, CounterValues()) for part, count in after.items()}
+        counts = sum(grown.values(), CounterValues())
         return PhaseResult(
             shape=spec,
             phase=phase,
@@ -140,8 +155,8 @@ class ShapeBenchmark:
             statements_by_component={part: each["statements"] for part, each in grown.items()},
         )
 
-    def _counters_by_component(self) -> dict[str, Counts]:
-        groups, found = self._groups, defaultdict[str, Counts](Counts)
+    def _counters_by_component(self) -> dict[str, CounterValues]:
+        groups, found = self._groups, defaultdict[str, CounterValues](CounterValues)
         for pid, counts in read_process_counts(self._counts).items():
             try:
                 component = groups.get(os.getpgid(pid), "other")
@@ -157,7 +172,7 @@ def _timed(request: Callable[[int], object], number: int) -> tuple[object, float
     return request(number), 1000 * (time.monotonic() - started_at)
 
 
-def _latencies(requests_ms: list[float], counts: Counts) -> dict[str, float]:
+def _latencies(requests_ms: list[float], counts: CounterValues) -> dict[str, float]:
     found: dict[str, float] = {}
     for name, share in (("p50", 0.5), ("p99", 0.99)):
         found[f"request {name}"] = round(results.percentile(requests_ms, share), 1)
@@ -208,6 +223,8 @@ def benchmark_deployment(
         else:
             deployment.upgrade_database()
             deployment.start(engines=options.engines, observers=options.observers)
+        client = StackClient(deployment.endpoint, PROJECT)
+        wait_until(client.is_ready, "the API can use the database")
         yield deployment, counts
 
 
@@ -217,6 +234,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("shapes", nargs="*", metavar="SHAPE:SIZE", type=_shape)
     parser.add_argument("--repeat", type=int, default=1, help="runs, of which medians are kept")
     parser.add_argument("--output", type=Path, help="write the rows here, too, as JSON")
+    parser.add_argument("--reads", type=int, default=0, help="of each kind, of wide stacks")
     parser.add_argument("--phases", nargs="+", choices=PHASES, default=PHASES)
     parser.add_argument("--cpu", choices=["show", "hide"], default="hide")
     options = parser.parse_args(arguments)
@@ -224,13 +242,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(_head(options))
     rows: list[PhaseResult] = []
     with benchmark_deployment(options) as (deployment, counts):
-        bench = ShapeBenchmark(deployment, counts)
+        bench = ShapeBenchmark(deployment, counts, options.reads)
         for spec in options.shapes or DEFAULT_SHAPES:
             for row in bench.measure_median(spec, options.repeat, options.phases):
                 rows.append(row)
                 print(_line(row, options.cpu), flush=True)
-            if options.output:  # A run that takes hours is not lost when a later shape fails.
-                results.write(options.output, environment, rows)
+                if options.output:  # A run that takes hours is not lost when a later phase fails.
+                    results.write(options.output, environment, rows)
     return 0
 
 

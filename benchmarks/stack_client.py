@@ -58,6 +58,10 @@ class StackClient:
         """Return the response to a GET of a path within the project."""
         return self._http.request("GET", self._url + path)
 
+    def is_ready(self) -> bool:
+        """Return whether the API has found its database, which it looks for after its start."""
+        return self.get("/stacks?limit=1").status == 200
+
     def status(self, path: str) -> str:
         """Return action and status of a stack."""
         response = self.get(f"{path}?resolve_outputs=false")

@@ -28,9 +28,11 @@ class StackBatch:
 
 
 def wide(size: str, mark: str) -> StackBatch:
-    """Return a batch of N independent resources."""
+    """Return a batch of N independent resources, and an output of the first."""
     count = int(size)
-    return _one([_test(f"r{i}", _value(i, mark)) for i in range(count)], longest_path=1)
+    batch = _one([_test(f"r{i}", _value(i, mark)) for i in range(count)], longest_path=1)
+    batch.templates[0]["outputs"] = {"first": {"value": {"get_attr": ["r0", "output"]}}}
+    return batch
 
 
 def chain(size: str, mark: str) -> StackBatch:

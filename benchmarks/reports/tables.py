@@ -21,7 +21,7 @@ def number(value: float | None, unit: str = "") -> str:
     """Return a number with three digits that mean something, or a dash."""
     if value is None:
         return "–"
-    digits = 0 if abs(value) >= 100 else 1 if abs(value) >= 10 else 2
+    digits = 0 if abs(value) >= 100 or value == int(value) else 1 if abs(value) >= 10 else 2
     return f"{value:,.{digits}f}{unit and ' ' + unit}"
 
 

@@ -1,4 +1,4 @@
-"""What the model of scale works with: measured times, work to do, and processes on hosts.
+"""Inputs of the model of scale: measured times, work to do, and processes on hosts.
 
 Pure data, used by ``scaling.model`` and built by ``benchmarks.scale`` from a measurement or for
 an installation that nobody has.
