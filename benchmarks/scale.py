@@ -85,7 +85,7 @@ def _measured(
             for spec in options.work:
                 before = server.counters()
                 with LockWaits(server) as waits:
-                    row = list(bench.measure_median(spec, options.repeat, _PHASES))[0]
+                    row, _ = bench.measure_median(spec, options.repeat, _PHASES)
                 counters = grown(before, server.counters())
                 if spec not in calibrated:
                     shape, _, size = spec.partition(":")
