@@ -111,15 +111,27 @@ class ResourceFilter:
 
 
 def list_by_stacks(
-    conn: Connection, stack_ids: Collection[str], *, detailed: bool = False
+    conn: Connection,
+    stack_ids: Collection[str],
+    *,
+    detailed: bool = False,
+    names: Collection[str] | None = None,
 ) -> list[ResourceRow]:
     """Return the resources of the stacks, one for each name.
 
     Of several incarnations the desired one is returned, else the newest.
+
+    Args:
+        conn: an open connection.
+        stack_ids: the stacks.
+        detailed: whether the wide columns are read, too.
+        names: those of the resources to return; None for all.
     """
     columns = (*_NARROW, *_WIDE) if detailed else _NARROW
     query = sa.select(*columns).select_from(RESOURCES_WITH_DRIFT)
     query = query.where(t.c.stack_id.in_(stack_ids), _is_shown())
+    if names is not None:
+        query = query.where(t.c.name.in_(names))
     query = query.order_by(t.c.stack_id, t.c.name, _desired_first(), t.c.id.desc())
     rows: list[Row[Any]] = []
     last = None
@@ -131,16 +143,16 @@ def list_by_stacks(
     return _from_rows(conn, rows)
 
 
-def find_matching_ids(
+def find_matching(
     conn: Connection, stack_ids: Collection[str], resource_filter: ResourceFilter
-) -> frozenset[str]:
-    """Return ids of the rows that match the filter."""
-    query = sa.select(t.c.id).where(t.c.stack_id.in_(stack_ids))
+) -> dict[str, str]:
+    """Return the names of the rows that match the filter, by their ids."""
+    query = sa.select(t.c.id, t.c.name).where(t.c.stack_id.in_(stack_ids))
     for name, values in sorted(resource_filter.matches.items()):
         query = query.where(_FILTERS[name].in_(values))
     if resource_filter.type_contains is not None:
         query = query.where(t.c.type.contains(resource_filter.type_contains, autoescape=True))
-    return frozenset(conn.execute(query).scalars())
+    return {row.id: row.name for row in conn.execute(query)}
 
 
 def get_by_name(conn: Connection, stack_id: str, name: str) -> ResourceRow | None:
@@ -213,19 +225,30 @@ def list_planned(conn: Connection, stack_id: str) -> list[Resource]:
 
 
 def list_requiring(conn: Connection, stack_id: str, name: str) -> list[str]:
-    """Return names of the desired resources that require ``name``.
+    """Return names of the desired resources that require ``name``."""
+    return list_requiring_any(conn, [stack_id], [name]).get((stack_id, name), [])
 
-    The database leaves out those whose requirements do not contain the name's text at all, which
+
+def list_requiring_any(
+    conn: Connection, stack_ids: Collection[str], names: Collection[str]
+) -> dict[tuple[str, str], list[str]]:
+    """Return names of the desired resources that require one of ``names``, by stack and name.
+
+    The database leaves out those whose requirements do not contain the text of any name, which
     are nearly all of a large stack; texts that differ in case are left to the exact comparison.
     """
     text = sa.type_coerce(t.c.requires, sa.Text)
-    query = sa.select(t.c.name, t.c.requires).where(
-        t.c.stack_id == stack_id,
+    query = sa.select(t.c.stack_id, t.c.name, t.c.requires).where(
+        t.c.stack_id.in_(stack_ids),
         t.c.desired == DesiredState.PRESENT,
-        text.contains(dump_json(name), autoescape=True),
+        sa.or_(sa.false(), *(text.contains(dump_json(n), autoescape=True) for n in names)),
     )
-    rows = [row for row in conn.execute(query) if isinstance(row.requires, tuple)]
-    return sorted(row.name for row in rows if name in row.requires)
+    found: dict[tuple[str, str], list[str]] = {}
+    for row in sorted(conn.execute(query), key=lambda row: row.name):
+        if isinstance(row.requires, tuple):
+            for name in set(row.requires) & set(names):
+                found.setdefault((row.stack_id, name), []).append(row.name)
+    return found
 
 
 def _is_shown() -> sa.ColumnElement[bool]:

@@ -9,6 +9,7 @@ import pytest
 from webob import Request
 
 from heat_convergence.api.services import ApiOptions
+from heat_convergence.db.reads import resources
 from heat_convergence.testing.statement_counter import count_statements
 from tests.functional.harness import LocalService
 
@@ -49,6 +50,7 @@ def _create(service: LocalService, size: int) -> str:
         "",
         "/resources",
         "/resources?with_detail=true",
+        "/resources?name=r1",
         "/resources?nested_depth=5&name=r1",
         "/resources/r1",
         "/events",
@@ -67,6 +69,51 @@ def test_statements_do_not_grow(service: LocalService, stacks: list[str], suffix
         assert answer.status_int == 200
         counts.append(count.total)
     assert counts[0] == counts[1] <= 7
+
+
+def test_a_filtered_list_reads_the_rows_of_its_names_alone(
+    service: LocalService, stacks: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[int] = []
+    original = resources.list_by_stacks
+
+    def counted(*arguments: Any, **options: Any) -> Any:
+        rows = original(*arguments, **options)
+        read.append(len(rows))
+        return rows
+
+    monkeypatch.setattr(resources, "list_by_stacks", counted)
+    for query in ("name=r1", "name=r1&name=r2", "status=COMPLETE", "name=unknown"):
+        answer = Request.blank(f"{stacks[1]}/resources?{query}").get_response(service.app)
+        assert len(answer.json["resources"]) == read[-1]
+    assert read == [1, 2, SIZES[1], 0]
+
+
+def test_a_filtered_list_shows_who_requires_its_resources(service: LocalService) -> None:
+    first = {"type": "OS::Heat::Value", "properties": {"value": 1}}
+    template = {
+        "heat_template_version": "2016-10-14",
+        "resources": {
+            "first": first,
+            "b": {**first, "depends_on": "first"},
+            "a": {**first, "depends_on": "first"},
+            "First": {**first, "depends_on": "a"},
+        },
+    }
+    request = Request.blank("/v1/p/stacks", method="POST")
+    request.json = {"stack_name": "requirements", "template": template}
+    path = request.get_response(service.app).location
+    (item,) = _list(service, f"{path}/resources?name=first")
+    (whole,) = [each for each in _list(service, f"{path}/resources")
+                if each["resource_name"] == "first"]  # fmt: skip
+    assert item == whole
+    assert item["required_by"] == ["a", "b"]
+
+
+def _list(service: LocalService, path: str) -> list[Any]:
+    answer = Request.blank(path).get_response(service.app)
+    found: list[Any] = answer.json["resources"]
+    return found
 
 
 def test_a_long_list_is_whole(service: LocalService, stacks: list[str]) -> None:

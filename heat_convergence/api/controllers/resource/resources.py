@@ -6,7 +6,7 @@ its length, and is sent while it is encoded.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -64,6 +64,7 @@ from heat_convergence.template.evaluation.resource_definition import (
 from heat_convergence.template.text_redaction import mask_values
 
 Json = Any
+_SEARCHED_NAMES = 20  # The database compares each with the requirements of every resource.
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,8 @@ class _ResourceList:
     known: Mapping[str, Stack]
     nested: Mapping[tuple[str, str], Stack]
     rows: Sequence[ResourceRow]
-    chosen: frozenset[str] | None
+    chosen: Collection[str] | None
+    users: Mapping[tuple[str, str], Sequence[str]]
     shows_secrets: bool
 
 
@@ -214,21 +216,27 @@ class ResourcesController(Controller):
             if query.nested_depth:
                 known |= {s.id: s for s, _ in stacks.get_tree(conn, stack.id, query.nested_depth)}
             nested = stacks.list_children(conn, known.keys())
-            rows = resources.list_by_stacks(conn, known.keys(), detailed=query.with_detail)
+            chosen, few = None, None
+            if query.filters is not None:
+                chosen = resources.find_matching(conn, known.keys(), query.filters)
+                few = _few_names(chosen)
+            rows = resources.list_by_stacks(
+                conn, known.keys(), detailed=query.with_detail, names=few
+            )
             rows = with_resource_breakpoint_reasons(conn, known, rows)
             if nested:
                 drifts = nested_stacks.read_by_parents(conn, known.keys())
                 rows = [replace(row, drift=drifts.get(row.id, row.drift)) for row in rows]
-            chosen = None
-            if query.filters is not None:
-                chosen = resources.find_matching_ids(conn, known.keys(), query.filters)
+            if few is None:
+                users = view.index_required_by(rows)
+            else:
+                users = resources.list_requiring_any(conn, known.keys(), few)
         shows_secrets = may_read_secrets(request, self._enforcer)
-        return _ResourceList(known, nested, rows, chosen, shows_secrets)
+        return _ResourceList(known, nested, rows, chosen, users, shows_secrets)
 
     def _items(
         self, found: _ResourceList, query: ResourceListQuery, base_url: str
     ) -> Iterator[dict[str, Json]]:
-        users = view.index_required_by(found.rows)
         for row in found.rows:
             if found.chosen is not None and row.id not in found.chosen:
                 continue
@@ -238,7 +246,7 @@ class ResourcesController(Controller):
                 row,
                 stack,
                 base_url,
-                required_by=users.get(place, ()),
+                required_by=found.users.get(place, ()),
                 nested_stack=found.nested.get(place),
             )
             if query.with_detail:
@@ -251,6 +259,15 @@ class ResourcesController(Controller):
         return AttributeReader(
             stack, services.registry, services.clock(), shows_secrets, services.errors
         )
+
+
+def _few_names(chosen: Mapping[str, str]) -> frozenset[str] | None:
+    """Return the names of the chosen rows if they are worth a search of their own, else None.
+
+    All incarnations of these names are read, since the shown one may not be a chosen one.
+    """
+    names = frozenset(chosen.values())
+    return names if len(names) <= _SEARCHED_NAMES else None
 
 
 def _detail(reader: AttributeReader, row: ResourceRow, extra: Sequence[str]) -> dict[str, Json]:
