@@ -61,7 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def draw(rows: Sequence[Mapping[str, Any]], shape: str, path: Path) -> None:
     """Draw the phases of one shape."""
-    figure, axes = pyplot.subplots(figsize=(6.4, 4.2), dpi=100, layout="constrained")
+    figure, axes = pyplot.subplots(figsize=(8.4, 4.2), dpi=100, layout="constrained")
     for phase in PHASES:
         for system, points in series.points_by_system(rows, shape, phase).items():
             style = {**_STYLES.get(system, {}), **(_DASHED if phase != "create" else {})}
@@ -70,7 +70,7 @@ def draw(rows: Sequence[Mapping[str, Any]], shape: str, path: Path) -> None:
     axes.set(xscale="log", yscale="log", xlabel="resources", ylabel="seconds")
     axes.set_title(f"{shape}: {TITLES[shape]}", loc="left")
     axes.grid(visible=True, which="major", alpha=0.3)
-    axes.legend(fontsize="small")
+    figure.legend(fontsize="small", loc="outside right upper")
     figure.savefig(path, metadata=_METADATA)
     pyplot.close(figure)
 
