@@ -61,7 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for subset in options.subsets:
         measured = list(_measure(subset, options))
         rows = [row for row in rows if row["subset"] != subset]
-        rows += [{"subset": subset, **row} for row in measured]
+        rows += [{"subset": subset, "divisor": options.divide, **row} for row in measured]
         results.write(options.output, environment, rows)
     print(figure_table(rows))
     return 0

@@ -28,7 +28,12 @@ from benchmarks.faults.bad_input import answers
 from benchmarks.reports import results
 from benchmarks.stack_client import RequestFailed, StackClient
 from benchmarks.stack_shapes import wide
-from benchmarks.temporary_backends import DEFAULT_BROKER_URL, temporary_database, temporary_vhost
+from benchmarks.temporary_backends import (
+    DEFAULT_BROKER_URL,
+    clean_up_on_sigterm,
+    temporary_database,
+    temporary_vhost,
+)
 from heat_convergence.testing.daemon_processes import ServiceDeployment, wait_until
 
 _PAGE = "limit=20"
@@ -57,6 +62,7 @@ def main(command: Sequence[str] | None = None) -> None:
         **{name: getattr(arguments, name) for name in ("database", "concurrency", "engines")}
     )
     rows = []
+    clean_up_on_sigterm()
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         service = stack.enter_context(

@@ -193,6 +193,7 @@ def benchmark_deployment(
         The deployment and the folder of its counters.  ``config_options`` are overridden by the
         benchmark's own.
     """
+    temporary_backends.clean_up_on_sigterm()
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="hc-bench-")))
         if options.keep_logs:

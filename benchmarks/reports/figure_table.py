@@ -72,16 +72,26 @@ FIGURES = (
 
 
 def figure_table(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return the table, with a dash for what was not measured."""
-    values = {row["key"]: row["value"] for row in rows}
+    """Return the table, with a dash for what was not measured.
+
+    The values of a trial with smaller counts are marked, and judged by no goal.
+    """
+    measured = {row["key"]: row for row in rows}
     return simple_table(
         ["work", "before", "at least", "measured", "reached", "Heat"],
-        [_cells(figure, values.get(figure.key)) for figure in FIGURES],
+        [_cells(figure, measured.get(figure.key)) for figure in FIGURES],
     )
 
 
-def _cells(figure: Figure, value: float | None) -> list[str]:
+def _cells(figure: Figure, row: Mapping[str, Any] | None) -> list[str]:
     goal = "completes" if figure.goal == float("inf") else number(figure.goal, figure.unit)
-    reached = _DASH if value is None else "yes" if figure.is_met(value) else "no"
-    measured = _DASH if value is None else number(value, figure.unit)
-    return [figure.work, figure.before, goal, measured, reached, figure.heat]
+    return [figure.work, figure.before, goal, *_measured_cells(figure, row), figure.heat]
+
+
+def _measured_cells(figure: Figure, row: Mapping[str, Any] | None) -> tuple[str, str]:
+    if row is None:
+        return _DASH, _DASH
+    text = number(row["value"], figure.unit)
+    if row["divisor"] != 1:
+        return f"{text} (1/{row['divisor']} of it)", _DASH
+    return text, "yes" if figure.is_met(row["value"]) else "no"

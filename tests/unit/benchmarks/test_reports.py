@@ -102,12 +102,19 @@ def test_numbers_have_the_digits_that_mean_something(value, text):
 
 def test_the_table_of_figures_shows_which_goals_are_met():
     key = "chain:200 create ms/link"
-    table = figure_table([{"subset": "shapes", "key": key, "value": 5.0}])
+    table = figure_table([{"divisor": 1, "key": key, "value": 5.0}])
     (line,) = [line for line in table.splitlines() if line.startswith("chain of 200")]
     assert line.split("  ")[-1] == "69 ms"
     assert "5 ms" in line
     assert " yes " in line
     assert len(table.splitlines()) == len(FIGURES) + 4
+
+
+def test_a_trial_with_smaller_counts_meets_no_goal():
+    table = figure_table([{"divisor": 10, "key": "chain:200 create ms/link", "value": 5.0}])
+    (line,) = [line for line in table.splitlines() if line.startswith("chain of 200")]
+    assert "5 ms (1/10 of it)" in line
+    assert " yes " not in line
 
 
 def test_a_rate_has_a_minimum_and_a_time_has_a_maximum():
