@@ -20,7 +20,7 @@ STATUS_NAMES = {
     "Innodb_row_lock_waits": "lock waits",
     "Innodb_row_lock_time": "lock wait ms",
     "Innodb_deadlocks": "deadlocks",
-    "Innodb_os_log_fsyncs": "log writes",
+    "Innodb_data_fsyncs": "fsyncs",
 }
 _MYSQL = sa.text("SHOW GLOBAL STATUS WHERE Variable_name IN :names").bindparams(
     sa.bindparam("names", expanding=True)
