@@ -22,6 +22,7 @@ from heat_convergence.convergence.drift.observation import (
     MassLossBreaker,
     ResourceObservation,
     WatchedResource,
+    WatchGroup,
 )
 from heat_convergence.convergence.drift.policy import ResourcePolicy
 from heat_convergence.convergence.drift.settings import MassLossLimits
@@ -53,6 +54,18 @@ class RegionLoss:
     region: str
     lost: int
     total: int
+
+    def open_breaker(self, breaker_id: str, group: WatchGroup, since: datetime) -> MassLossBreaker:
+        """Return a new breaker of the group in this region."""
+        return MassLossBreaker(
+            id=breaker_id,
+            project_id=group.project_id,
+            implementation=group.implementation,
+            region=self.region,
+            lost=self.lost,
+            total=self.total,
+            since=since,
+        )
 
 
 @dataclass(frozen=True, slots=True)

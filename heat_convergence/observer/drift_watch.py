@@ -335,15 +335,7 @@ class DriftWatch:
         for loss in read.result.losses:
             known = read.breakers.get(loss.region)
             if known is None:
-                known = MassLossBreaker(
-                    id=self._ids(),
-                    project_id=read.group.project_id,
-                    implementation=read.group.implementation,
-                    region=loss.region,
-                    lost=loss.lost,
-                    total=loss.total,
-                    since=read.started_at,
-                )
+                known = loss.open_breaker(self._ids(), read.group, read.started_at)
                 opened.append(known)
                 self._reports.report_breaker(known, is_open=True)
             elif (known.lost, known.total) != (loss.lost, loss.total):

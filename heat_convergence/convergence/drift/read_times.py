@@ -1,4 +1,4 @@
-"""When a group of watched resources is read next.
+"""Times at which groups of watched resources are read next.
 
 Called by the watch. Groups of several projects that one list call can show are read at the same
 times, so that one call serves them all; those of different lists are spread over the interval.

@@ -14,13 +14,13 @@ from sqlalchemy.engine import Connection
 
 from heat_convergence.common.stored_values import is_readable
 from heat_convergence.convergence.drift.observation import DriftStatus
+from heat_convergence.db.drift.descendant_stacks import descendant_stacks
 from heat_convergence.db.drift.reads import (
     OBSERVATIONS,
     OBSERVED_AT,
     ResourceDrift,
     summarize,
 )
-from heat_convergence.db.drift.stacks_below import stacks_below
 from heat_convergence.db.tables import observation, stack
 
 
@@ -41,16 +41,16 @@ def read_of_resource(conn: Connection, resource_id: str) -> ResourceDrift | None
 
 
 def _read(conn: Connection, heads: sa.ColumnElement[bool]) -> Mapping[str, ResourceDrift]:
-    below = stacks_below(heads)
+    descendants = descendant_stacks(heads)
     query = (
         sa.select(
-            below.c.owner,
+            descendants.c.owner,
             observation.c.status,
             sa.func.count().label("number"),
             sa.func.min(OBSERVED_AT).label("observed_at"),
         )
-        .select_from(OBSERVATIONS.join(below, below.c.id == observation.c.stack_id))
-        .group_by(below.c.owner, observation.c.status)
+        .select_from(OBSERVATIONS.join(descendants, descendants.c.id == observation.c.stack_id))
+        .group_by(descendants.c.owner, observation.c.status)
     )
     rows: dict[str, list[Any]] = {}
     for row in conn.execute(query):

@@ -22,7 +22,7 @@ from heat_convergence.convergence.drift.observation import (
 )
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.db.drift import observation_rows
-from heat_convergence.db.drift.stacks_below import stacks_below
+from heat_convergence.db.drift.descendant_stacks import descendant_stacks
 from heat_convergence.db.statements.readable_rows import read_each
 from heat_convergence.db.tables import observation, resource, stack, watch_group
 
@@ -201,7 +201,7 @@ def _entry_of(row: Any) -> DriftEntry:
 
 def _of_tree(of_stack: Stack) -> sa.ColumnElement[bool]:
     if of_stack.owner_id is not None:
-        below = stacks_below(stack.c.id == of_stack.id)
-        return observation.c.stack_id.in_(sa.select(below.c.id))
+        tree = descendant_stacks(stack.c.id == of_stack.id)
+        return observation.c.stack_id.in_(sa.select(tree.c.id))
     descendants = sa.select(stack.c.id).where(stack.c.root_id == of_stack.id)
     return sa.or_(observation.c.stack_id == of_stack.id, observation.c.stack_id.in_(descendants))

@@ -32,7 +32,7 @@ _ID_FILTER = "id"
 
 @dataclass(frozen=True, slots=True)
 class ProjectColumn:
-    """How the lists of a service tell the projects of objects.
+    """The way in which lists of a service show the projects of objects.
 
     Attributes:
         key: The name of the project's id in an object.

@@ -20,7 +20,7 @@ TypeForbidden = Callable[[str], bool]
 
 @dataclass(frozen=True, slots=True)
 class ValidationOptions:
-    """What a request decides about its validation.
+    """Values of a request that decide about its validation.
 
     Attributes:
         is_type_forbidden: whether policy keeps a resource type from the caller.

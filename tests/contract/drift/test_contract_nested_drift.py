@@ -86,7 +86,7 @@ def test_time_is_that_of_the_last_read_of_the_group(database):
     assert found == ResourceDrift(DriftStatus.IN_SYNC, time_at(90))
 
 
-def test_observation_from_before_an_action_says_nothing(database):
+def test_observation_from_before_an_action_is_ignored(database):
     store = tree(database)
     record(store, observation("y", "leaf", 20, DriftStatus.DELETED))
     with database.write() as connection:
@@ -96,7 +96,7 @@ def test_observation_from_before_an_action_says_nothing(database):
         assert nested_stacks.read_of_resource(connection, "m") is None
 
 
-def test_nested_stack_counts_those_below_it(database):
+def test_nested_stack_counts_its_descendants(database):
     store = tree(database)
     record(store, observation("x", "middle", 30), observation("y", "leaf", 40))
     with store.transaction() as tx:

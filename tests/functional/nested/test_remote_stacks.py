@@ -291,16 +291,16 @@ def test_files_and_environment_are_sent_along(
     assert '"value": "2"' in files["nested.yaml"]
 
 
-def test_preview_updates_a_remote_stack_whose_files_change(
+def test_preview_updates_a_remote_stack_with_changed_files(
     heat: ProjectClient, remote: RemoteServiceCloud
 ) -> None:
     create_stack(heat, remote, template())
-    for files, kind in (({}, "unchanged"), ({"new.yaml": "x"}, "updated")):
+    for files, change in (({}, "unchanged"), ({"new.yaml": "x"}, "updated")):
         body = {"template": template(), "files": files}
         with use_request_cloud(remote):
             answer = heat.send("PUT", f"{heat.path('s')}/preview", body, leave_pending=True)
         changes = answer.json["resource_changes"]
-        assert [each["resource_name"] for each in changes[kind]] == ["r"]
+        assert [each["resource_name"] for each in changes[change]] == ["r"]
 
 
 def test_rename_leaves_a_remote_stack_that_refers_to_the_resource(

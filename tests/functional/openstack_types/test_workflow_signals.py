@@ -161,8 +161,8 @@ def test_preview_lists_what_every_update_executes(
     template = external_resource(True, **flows)
     executions.create(template)
     preview = executions.service.send("PUT", f"{executions.path}/preview", {"template": template})
-    kinds = preview.json["resource_changes"]
-    found = {kind: [each["resource_name"] for each in listed] for kind, listed in kinds.items()}
+    changes = preview.json["resource_changes"]
+    found = {name: [each["resource_name"] for each in listed] for name, listed in changes.items()}
     assert found == {
         "updated": ["it"],
         "unchanged": ["other"],

@@ -84,7 +84,7 @@ def test_resource_of_a_nested_stack_shows_its_drift(service, emulated_cloud, cha
         )
 
 
-def test_view_of_the_nested_stack_says_the_same_as_its_resource(service, emulated_cloud):
+def test_view_of_the_nested_stack_agrees_with_its_resource(service, emulated_cloud):
     path = create_tree(service)
     rename(emulated_cloud, "s-deep")
     watch(service)
@@ -138,14 +138,14 @@ def test_stack_without_nested_stacks_costs_no_statement_more(service, emulated_c
     assert counts[1] == counts[0] + 1
 
 
-def test_stacks_that_are_below_each_other_do_not_keep_a_request(service, emulated_cloud):
+def test_stacks_that_own_each_other_do_not_block_a_request(service, emulated_cloud):
     """RULE 11: rows that contradict each other."""
     path = create_tree(service)
     rename(emulated_cloud, "s-deep")
     watch(service)
     middle_id = nested_path(service, path, "middle").rsplit("/", 1)[1]
-    below = nested_path(service, nested_path(service, path, "middle"), "below")
+    deepest = nested_path(service, nested_path(service, path, "middle"), "below")
     with service.database.write() as connection:
         middle = stack.update().where(stack.c.id == middle_id)
-        connection.execute(middle.values(owner_id=below.rsplit("/", 1)[1]))
-    assert drift(service, below)["drift_status"] == "MODIFIED"
+        connection.execute(middle.values(owner_id=deepest.rsplit("/", 1)[1]))
+    assert drift(service, deepest)["drift_status"] == "MODIFIED"

@@ -71,12 +71,12 @@ class OperatorClient:
         if self.error is not None:
             raise self.error
         query = dict(request.query)
-        wanted = query.pop("project_id", None)
+        expected_ids = query.pop("project_id", None)
         answer: CloudResponse = self._inner.send(replace(request, query=query))
         name = SHARED.get((request.service, request.path))
-        if wanted is None or name is None:
+        if expected_ids is None or name is None:
             return answer
-        owners = [wanted] if isinstance(wanted, str) else wanted
+        owners = [expected_ids] if isinstance(expected_ids, str) else expected_ids
         items = [each for each in answer.body[name] if each.get("tenant_id") in owners]
         return replace(answer, body={**answer.body, name: items})
 
@@ -227,7 +227,7 @@ def test_list_with_more_pages_than_projects_is_not_shared(service, clouds, paths
 
 
 def test_failure_in_the_middle_of_the_pages_shares_nothing(service, clouds, paths, monkeypatch):
-    """Such as a marker whose object was deleted: no project gets a part of the list."""
+    """A marker whose object was deleted: no project gets a part of the list."""
     monkeypatch.setattr(shared_lists, "PAGE_SIZE", 2)
     real_send = OperatorClient.send
 
@@ -256,7 +256,7 @@ def test_objects_without_a_project_are_not_shared(service, clouds, paths):
     assert drifted(service) == {}
 
 
-def test_service_that_does_not_answer_is_asked_once_for_all_projects(service, clouds, paths):
+def test_service_that_does_not_answer_is_read_once_for_all_projects(service, clouds, paths):
     clouds.error = TemporaryFailure("down")
     watch(service, 60)
     assert set(clouds.calls().values()) <= {1, 1 + len(PROJECTS)}

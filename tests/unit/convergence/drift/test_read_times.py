@@ -1,4 +1,4 @@
-"""When groups are read: those of one list together."""
+"""Times of reads: groups of one list are read together."""
 
 from __future__ import annotations
 
@@ -44,6 +44,6 @@ def test_late_read_does_not_move_the_times(late_s):
     assert next_read_at(late, 60.0, KEY) == at + timedelta(seconds=60)
 
 
-def test_lists_are_spread_over_the_interval():
+def test_lists_have_different_times_in_the_interval():
     keys = [f"network/{name}" for name in ("ports", "networks", "subnets", "routers", "trunks")]
     assert len({next_read_at(START, 60.0, key) for key in keys}) > 2
