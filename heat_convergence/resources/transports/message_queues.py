@@ -100,10 +100,9 @@ class MessageQueue:
             self._send("DELETE", "")
 
     def _read_page(self, marker: str | None) -> tuple[list[Json], str | None]:
-        # Zaqar on Redis cannot list claimed messages without a marker.
         query: dict[str, Json] = {"limit": _PAGE_SIZE, "echo": "true"}
-        if marker is not None:
-            query["marker"] = marker
+        if marker is not None:  # Zaqar on Redis cannot list claimed messages without a marker.
+            query |= {"marker": marker, "include_claimed": "true"}
         try:
             answer = self._send("GET", "/messages", query=query).body
         except ResourceGone:
