@@ -224,7 +224,7 @@ class ResourcesController(Controller):
                 conn, known.keys(), detailed=query.with_detail, names=few
             )
             rows = with_resource_breakpoint_reasons(conn, known, rows)
-            if nested:
+            if any((row.stack_id, row.name) in nested for row in rows):
                 drifts = nested_stacks.read_by_parents(conn, known.keys())
                 rows = [replace(row, drift=drifts.get(row.id, row.drift)) for row in rows]
             if few is None:
