@@ -33,7 +33,7 @@ def old_servers() -> DriverBench:
     return bench
 
 
-@pytest.mark.parametrize("status", ["ACTIVE", "SHUTOFF", "SUSPENDED", "ERROR"])
+@pytest.mark.parametrize("status", ["ACTIVE", "SHUTOFF", "SUSPENDED", "ERROR", "VERIFY_RESIZE"])
 def test_attributes_of_several_old_servers_are_read(
     old_servers: DriverBench, monkeypatch: pytest.MonkeyPatch, status: str
 ) -> None:
@@ -59,7 +59,10 @@ def test_attributes_of_several_old_servers_are_read(
     clouds = Mock(get=Mock(return_value=bench.cloud))
     monkeypatch.setattr(CloudAccess, "_clouds", lambda _access: clouds)
 
+    bench.emulation.request_counts.clear()
     found = access.observe(stack, rows)
 
+    methods = {each.partition(" ")[0] for each in bench.emulation.request_counts}
+    assert methods == {"GET"}, "an import changes nothing in the cloud"
     shown = {row_id: attributes["show"]["status"] for row_id, attributes in found.items()}
     assert shown == {context.resource_id: status for context in contexts}

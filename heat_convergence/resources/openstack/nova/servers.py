@@ -63,6 +63,9 @@ _ACCEPTED_STATUSES: Mapping[Action, frozenset[str]] = {
 }
 """Statuses other than ``ACTIVE`` with which a server has reached the end of an action."""
 
+_CONFIRM_NOTHING = frozenset({Action.CHECK, Action.DELETE})
+"""Actions that leave a resize for others to confirm: a check changes nothing."""
+
 
 class Server(UpdatableServer):
     """A server of the compute service."""
@@ -139,8 +142,8 @@ class Server(UpdatableServer):
     # -- observation
 
     def to_result(self, context: ResourceContext, body: Mapping[str, Json]) -> VerbResult:
-        """Return the state of the body; confirm a finished resize."""
-        if body.get("status") == "VERIFY_RESIZE" and context.action is not Action.DELETE:
+        """Return the state of the body; confirm a finished resize, except during a check."""
+        if body.get("status") == "VERIFY_RESIZE" and context.action not in _CONFIRM_NOTHING:
             self.confirm_resize(context)
         return super().to_result(context, body)
 
