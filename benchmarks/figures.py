@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The figures of the performance page, each beside its goal, measured again.
 
-    python -m benchmarks.figures shapes large reads --repeat 3 --output figures.json
+    python -m benchmarks.figures shapes large --repeat 3 --output figures.json
     python -m benchmarks.figures --table figures.json
 
 Each subset starts one API, two engines and one observer on a database and a virtual host of their

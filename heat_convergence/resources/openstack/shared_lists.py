@@ -44,7 +44,7 @@ class ProjectColumn:
 
 
 class _Unshareable(Exception):
-    """One list for all projects would cost more than one for each, or tells no projects."""
+    """A shared list would cost more than one for each project, or does not show projects."""
 
 
 @dataclass(slots=True)
@@ -104,7 +104,7 @@ class ListRound:
             request: The list, as it is requested for all projects.
             region: The region; "" for the only one.
             project_id: The project.
-            column: How the service's lists tell projects.
+            column: The way in which the service's lists show projects.
             send: Sends a request with the operator's credential.
 
         Returns:
