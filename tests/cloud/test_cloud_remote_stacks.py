@@ -46,21 +46,17 @@ def user(cloud_testbed: CloudTestbed) -> UserIdentityClient:
 def test_remote_stack_lifecycle(
     deployed_service: DeployedService, user: UserIdentityClient
 ) -> None:
-    def outputs() -> dict[str, Json]:
-        stack = deployed_service.request(user.session, "GET", f"/stacks/{NAME}").json()["stack"]
-        return {output["output_key"]: output["output_value"] for output in stack["outputs"]}
-
     stack_id = deployed_service.create_stack(user.session, NAME, template("1"))
     status = deployed_service.wait_until_done(user.session, NAME)
     assert status[0] == "CREATE_COMPLETE", status
-    name = outputs()["name"]
-    assert outputs()["out"] == "1"
+    name = deployed_service.outputs(user.session, NAME)["name"]
+    assert deployed_service.outputs(user.session, NAME)["out"] == "1"
     assert deployed_service.stack_status(user.session, name)[0] == "CREATE_COMPLETE"
     path = f"/stacks/{NAME}/{stack_id}"
     deployed_service.request(user.session, "PUT", path, {"template": template("2")})
     status = deployed_service.wait_until_done(user.session, NAME)
     assert status[0] == "UPDATE_COMPLETE", status
-    assert outputs()["out"] == "2"
+    assert deployed_service.outputs(user.session, NAME)["out"] == "2"
     for action, expected in (("suspend", "SUSPEND_COMPLETE"), ("resume", "RESUME_COMPLETE")):
         deployed_service.request(user.session, "POST", f"{path}/actions", {action: None})
         assert deployed_service.wait_until_done(user.session, NAME)[0] == expected

@@ -76,11 +76,6 @@ def user(cloud_testbed: CloudTestbed) -> UserIdentityClient:
     return cloud_testbed.identity_client("demo")
 
 
-def outputs(deployed_service: DeployedService, user: UserIdentityClient) -> dict[str, Json]:
-    stack = deployed_service.request(user.session, "GET", f"/stacks/{NAME}").json()["stack"]
-    return {each["output_key"]: each["output_value"] for each in stack["outputs"]}
-
-
 @pytest.fixture(scope="module")
 def stack_id(deployed_service: DeployedService, user: UserIdentityClient) -> Iterator[str]:
     """Yield a stack whose handles are complete and whose wait conditions wait."""
@@ -113,7 +108,7 @@ def test_signal_transports_and_their_limits(
     user: UserIdentityClient,
     stack_id: str,
 ) -> None:
-    values = outputs(deployed_service, user)
+    values = deployed_service.outputs(user.session, NAME)
     signals = {name: json.loads(values[f"signal_{name}"]) for name in TRANSPORTS}
 
     headers = {"X-Auth-Token": signals["token"]["auth_token"]}
@@ -135,7 +130,7 @@ def test_signal_transports_and_their_limits(
     assert response.status_code == 200, response.text
 
     assert deployed_service.wait_until_done(user.session, NAME)[0] == "CREATE_COMPLETE"
-    assert json.loads(outputs(deployed_service, user)["data"]) == {"1": "by password"}
+    assert json.loads(deployed_service.outputs(user.session, NAME)["data"]) == {"1": "by password"}
 
     root = signals["heat"]["alarm_url"].split("/resources/")[0]
     for method, url in (("GET", root), ("DELETE", root), ("GET", f"{root}/resources")):
@@ -150,10 +145,10 @@ def test_alarm_url_scales_group(
     user: UserIdentityClient,
     stack_id: str,
 ) -> None:
-    values = outputs(deployed_service, user)
+    values = deployed_service.outputs(user.session, NAME)
     assert requests.post(values["alarm"], data="{}", timeout=60).status_code == 200
     wait_until(
-        lambda: outputs(deployed_service, user)["size"] == 2,
+        lambda: deployed_service.outputs(user.session, NAME)["size"] == 2,
         "the group has scaled up",
         timeout_s=60,
     )
@@ -163,7 +158,7 @@ def test_alarm_url_scales_group(
     response = user.session.post(values["scale"], json={}, raise_exc=False)
     assert response.status_code == 200, response.text
     wait_until(
-        lambda: outputs(deployed_service, user)["size"] == 3,
+        lambda: deployed_service.outputs(user.session, NAME)["size"] == 3,
         "the group has scaled up again",
         timeout_s=60,
     )
@@ -175,7 +170,7 @@ def test_suspended_stack_rejects_signals(
     user: UserIdentityClient,
     stack_id: str,
 ) -> None:
-    values = outputs(deployed_service, user)
+    values = deployed_service.outputs(user.session, NAME)
     signal = json.loads(values["signal_token"])
     deployed_service.request(
         user.session, "POST", f"/stacks/{NAME}/{stack_id}/actions", {"suspend": None}

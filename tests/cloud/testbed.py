@@ -256,6 +256,11 @@ class DeployedService:
         assert response.status_code == 201, response.text
         return str(response.json()["stack"]["id"])
 
+    def outputs(self, auth: Session, name: str) -> dict[str, Json]:
+        """Return the outputs of a stack."""
+        stack = self.request(auth, "GET", f"/stacks/{name}").json()["stack"]
+        return {each["output_key"]: each["output_value"] for each in stack["outputs"]}
+
     def delete_stack(self, auth: Session, name: str) -> None:
         """Delete a stack and wait until it is deleted."""
         assert self.request(auth, "DELETE", f"/stacks/{name}").status_code == 204

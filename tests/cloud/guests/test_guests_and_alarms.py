@@ -52,11 +52,6 @@ def user(cloud_testbed: CloudTestbed) -> UserIdentityClient:
     return cloud_testbed.identity_client("demo")
 
 
-def outputs(service: DeployedService, user: UserIdentityClient) -> dict[str, Json]:
-    stack = service.request(user.session, "GET", f"/stacks/{NAME}").json()["stack"]
-    return {each["output_key"]: each["output_value"] for each in stack["outputs"]}
-
-
 def create(
     service: DeployedService, user: UserIdentityClient, resources: Json, values: Json
 ) -> None:
@@ -107,7 +102,7 @@ def test_script_of_a_server_signals_by_the_cfn_url(
     }
     values = {"data": {"get_attr": ["wait", "Data"]}, "url": {"get_resource": "handle"}}
     create(service, user, resources, values)
-    found = outputs(service, user)
+    found = service.outputs(user.session, NAME)
     assert json.loads(found["data"]) == {"1": "from inside"}
     assert service.endpoint not in found["url"], "the URL is that of the CFN API"
 
@@ -141,11 +136,15 @@ def test_event_alarm_scales_a_group(
         },
     }
     create(service, user, resources, {"size": {"get_attr": ["group", "current_size"]}})
-    assert outputs(service, user)["size"] == 1
+    assert service.outputs(user.session, NAME)["size"] == 1
 
     _send_event(notification_url(cloud_testbed), event_type, user.session.get_project_id())
 
-    wait_until(lambda: outputs(service, user)["size"] == 2, "the group has two", timeout_s=120)
+    wait_until(
+        lambda: service.outputs(user.session, NAME)["size"] == 2,
+        "the group has two",
+        timeout_s=120,
+    )
 
 
 def _services(cloud_testbed: CloudTestbed) -> list[Json]:
