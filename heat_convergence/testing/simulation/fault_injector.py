@@ -30,6 +30,7 @@ SEND_FAULTS = {"lose", "duplicate", "late"}
 CLAIM_FAULTS = {"skip"}
 TASK_FAULTS = {"stall"}
 OBSERVE_FAULTS = {"temporary", "throttled"}
+ANSWER_FAULTS = {"late"}
 PROVISION_FAULTS = {"slow", "error", "never"}
 FAULTS_BY_POINT_TYPE: Mapping[str, frozenset[str]] = {
     "commit": frozenset(COMMIT_FAULTS),
@@ -39,6 +40,7 @@ FAULTS_BY_POINT_TYPE: Mapping[str, frozenset[str]] = {
     "claim": frozenset(CLAIM_FAULTS),
     "task": frozenset(TASK_FAULTS),
     "observe": frozenset(OBSERVE_FAULTS),
+    "answer": frozenset(ANSWER_FAULTS),
     "provision": frozenset(PROVISION_FAULTS),
 }
 

@@ -26,6 +26,8 @@ from heat_convergence.common.failures import (
     Unavailable,
 )
 from heat_convergence.convergence.drift.change_hints import ChangeHints
+from heat_convergence.convergence.drift.observation import WatchGroup, WatchResult
+from heat_convergence.convergence.drift.repository import WatchRepository
 from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.model.job import JobRef
 from heat_convergence.convergence.model.resource import Resource
@@ -39,7 +41,7 @@ from heat_convergence.convergence.ports.store import (
     Transaction,
     WorkerRepository,
 )
-from heat_convergence.resources.protocol.verb_values import ResourceContext
+from heat_convergence.resources.protocol.verb_values import ResourceContext, VerbResult
 from heat_convergence.testing.simulation.process import SimulatedProcess
 
 Result = TypeVar("Result")
@@ -181,6 +183,13 @@ class FaultInjectingStore:
             self._process.crash()
         self._process.pause_randomly(0.002, 0.3)
 
+    def check_reads(self, watch: WatchRepository, result: WatchResult) -> None:
+        """Check the age of what the watch has recorded."""
+        simulation = self._process.simulation
+        simulation.invariant_checker.violations.extend(
+            simulation.read_ages.find_old(watch, result)
+        )
+
     def commit(self, method: Callable[..., Result], *args: Any) -> Result:
         """Call a method that is a transaction of its own, whose commit may fail."""
         fault = self._before_commit()
@@ -261,7 +270,15 @@ class FaultInjectingWrites:
         if name not in self._WRITES:
             return method
 
+        if name == "record":
+            method = partial(self._record, method)
         return partial(self._store.commit, method)
+
+    def _record(self, method: Callable[..., int], group: WatchGroup, result: WatchResult) -> int:
+        """Record what the watch has read, and check how old it is."""
+        count = method(group, result)
+        self._store.check_reads(self._inner, result)
+        return count
 
 
 class FaultInjectingCalls:
@@ -291,6 +308,7 @@ class FaultInjectingCalls:
         """Let time pass after the effect of a call; kill the process or raise an error."""
         task = self._process.current_task
         fault, task.pending_fault = task.pending_fault, None
+        self._process.simulation.read_ages.note_change(view, self._process.elapsed_s)
         if fault == "crash-after":
             self._process.crash()
         self._process.pause_randomly(0.01, 0.5)
@@ -304,6 +322,13 @@ class FaultInjectingCalls:
         self._process.pause_randomly(0.01, 0.5)
         if fault is not None:
             raise _ERRORS[fault]()
+        self._process.simulation.read_ages.note_read(views, self._process.elapsed_s)
+
+    def answered(self, results: Mapping[str, VerbResult]) -> Mapping[str, VerbResult]:
+        """Return the results; at a fault the answer comes late."""
+        if self._process.next_fault("answer") == "late":
+            self._process.pause_randomly(5.0, 40.0)
+        return results
 
     def _call_service(self, view: ResourceContext) -> None:
         """Pass the circuit breaker of the resource's service, which may be out of order."""

@@ -60,6 +60,9 @@ class CallInterceptor(Protocol):
     def before_observe(self, views: Sequence[ResourceContext]) -> None:
         """Run before a read of several objects; may raise a service error."""
 
+    def answered(self, results: Mapping[str, VerbResult]) -> Mapping[str, VerbResult]:
+        """Return what a read of several objects has found; time may pass before."""
+
     def work_duration_s(self, action: Action, view: ResourceContext) -> float:
         """Return how long the cloud takes for the action."""
 
@@ -164,7 +167,9 @@ class SimulatedType(ResourceType):
     def observe_many(self, views: Sequence[ResourceContext]) -> Mapping[str, VerbResult]:
         """Return the present states by resource id, after one read."""
         self._interceptor.before_observe(views)
-        return {view.resource_id: self._observed(view) for view in views}
+        return self._interceptor.answered(
+            {view.resource_id: self._observed(view) for view in views}
+        )
 
     def find(self, view: ResourceContext) -> str | None:
         """Return the id of the object with the physical name, or None."""
@@ -372,7 +377,7 @@ class WatchedType(SimulatedType, Watchable):
                 if alone is None
                 else self._shown_state(alone, context, alone.properties)
             )
-        return found
+        return self._interceptor.answered(found)
 
     def _shown_state(
         self, found: CloudObject, context: ResourceContext, shown: Mapping[str, Json]

@@ -20,6 +20,7 @@ from heat_convergence.convergence.ports.store import Store
 from heat_convergence.resources.protocol.verb_values import ResourceContext
 from heat_convergence.testing.simulation.bus import MessageRouter
 from heat_convergence.testing.simulation.cloud import CloudView, SimulatedCloud
+from heat_convergence.testing.simulation.drift.read_ages import ReadAges
 from heat_convergence.testing.simulation.event_queue import EventQueue
 from heat_convergence.testing.simulation.fault_injector import FaultInjector
 from heat_convergence.testing.simulation.invariant_checker import InvariantChecker, TaskClaims
@@ -76,6 +77,7 @@ class SimulationContext:
     Attributes:
         running_tasks: the tasks that run now; the last one has control.
         announcements: the notifications of drift and repairs that were sent.
+        read_ages: how old what the watch has read is.
     """
 
     def __init__(self, config: EnvironmentConfig, faults: FaultInjector, store: Store) -> None:
@@ -88,6 +90,7 @@ class SimulationContext:
         self.cloud = SimulatedCloud(lambda: self.event_queue.elapsed_s)
         self.cloud_view = CloudView(self.cloud)
         self.outages = ServiceOutages()
+        self.read_ages = ReadAges()
         self.store = store
         self.users = SimulatedUsers()
         self.occurrences: Counter[str] = Counter()
