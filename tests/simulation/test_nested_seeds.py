@@ -93,7 +93,7 @@ def test_nested_stacks_and_breakpoints_occur() -> None:
 
 
 @pytest.mark.parametrize(
-    "point_type", sorted(FAULTS_BY_POINT_TYPE.keys() - {"call", "observe", "provision"})
+    "point_type", sorted(FAULTS_BY_POINT_TYPE.keys() - {"answer", "call", "observe", "provision"})
 )
 def test_a_fault_at_every_point_of_a_tree_violates_no_rule(point_type: str) -> None:
     """Crashes before and after every commit include one between child and parent completion."""

@@ -55,6 +55,7 @@ _CLOUD: FaultProbabilities = {
         "lost-reply": 0.03,
     },
     "observe": {"temporary": 0.05, "throttled": 0.03},
+    "answer": {"late": 0.05},
     "provision": {"slow": 0.05},
 }
 _FAILURES: FaultProbabilities = {
