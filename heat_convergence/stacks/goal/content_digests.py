@@ -26,14 +26,14 @@ from heat_convergence.resources.registry import ResourceTypeRegistry
 from heat_convergence.template import expression
 from heat_convergence.template.environment.environment import Environment
 from heat_convergence.template.environment.resource_registry import (
+    BASE_URL,
+    RESOURCES,
     ResourceRegistry,
     matching_targets,
 )
 from heat_convergence.template.evaluation.resource_definition import ResourceDefinition
 
 Json = Any
-_RESOURCES = "resources"
-_BASE_URL = "base_url"
 
 
 @dataclass(slots=True)
@@ -77,7 +77,7 @@ class ContentDigests:
     def digest(self, definition: ResourceDefinition, implementation: str) -> str:
         """Return a hash of the files and settings that the nested stack depends on."""
         registry = self._environment.registry.for_nested_stack(definition.name)
-        inner = registry.entries[_RESOURCES]
+        inner = registry.entries[RESOURCES]
         properties = expression.dump(definition.properties)
         strings = frozenset({implementation, *iterate_strings([properties, inner])})
         computed = has_computed_type({"properties": properties})
@@ -106,7 +106,7 @@ class ContentDigests:
 
     def _common(self) -> Json:
         zones = self._environment.availability_zones
-        base_url = self._environment.registry.entries.get(_BASE_URL)
+        base_url = self._environment.registry.entries.get(BASE_URL)
         return [None if zones is None else list(zones), base_url]
 
     def _follow(self, names: Collection[str], computed: bool) -> _Reach:
@@ -168,7 +168,7 @@ class _Entries:
         self.targets = {
             name: target
             for name, target in registry.entries.items()
-            if name not in (_RESOURCES, _BASE_URL)
+            if name not in (RESOURCES, BASE_URL)
         }
         patterns = [name for name in self.targets if name.endswith("*")]
         self._lengths = sorted({len(name) - 1 for name in patterns})

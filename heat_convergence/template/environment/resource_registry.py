@@ -46,7 +46,7 @@ from heat_convergence.template.evaluation_budget import ENTRIES_PER_STEP, charge
 
 Json = Any
 Policy = TypeVar("Policy")
-_RESOURCES, _BASE_URL = "resources", "base_url"
+RESOURCES, BASE_URL = "resources", "base_url"
 _MAX_CHAIN = 50
 
 
@@ -105,7 +105,7 @@ class ResourceRegistry:
         if not isinstance(entries, dict):
             raise HTTPBadRequest('"resource_registry" in the environment is not a map.')
         for name, target in entries.items():
-            if name == _RESOURCES:
+            if name == RESOURCES:
                 check_resources(target)
             elif target is not None and not isinstance(target, str):
                 raise HTTPBadRequest(f'The resource_registry entry "{name}" must be a string.')
@@ -161,7 +161,7 @@ class ResourceRegistry:
         if isinstance(specific, dict) and resource_name is not None:
             charge_if_bounded(len(specific) // ENTRIES_PER_STEP)
             for pattern, target in matching_targets(specific, type_name):
-                yield (-3, (_RESOURCES, resource_name, pattern), target)
+                yield (-3, (RESOURCES, resource_name, pattern), target)
         entry_by_pattern = {name: self.entries[name] for name in self._patterns_for(type_name)}
         for pattern, target in matching_targets(entry_by_pattern, type_name):
             yield (-1, (pattern,), target)
@@ -180,7 +180,7 @@ class ResourceRegistry:
         return [name for name in names if name in self.entries]
 
     def _resources(self) -> Mapping[str, Json]:
-        resources = self.entries.get(_RESOURCES)
+        resources = self.entries.get(RESOURCES)
         return resources if isinstance(resources, dict) else {}
 
     def hooks(self, resource_name: str) -> frozenset[str]:
@@ -292,13 +292,13 @@ class ResourceRegistry:
         for _pattern, body in self._resource_patterns.entries_for(resource_name):
             inner.update(_entries_for_nested(body, inner))
         base = self.base and self.base.for_nested_stack(resource_name)
-        shared = self.entries.get(_RESOURCES) == {} and base is self.base
+        shared = self.entries.get(RESOURCES) == {} and base is self.base
         if shared and replaced_type is None:
             return self  # All nested stacks share the object.
-        general = {name: entry for name, entry in self.entries.items() if name != _RESOURCES}
+        general = {name: entry for name, entry in self.entries.items() if name != RESOURCES}
         if replaced_type is not None:
             general[replaced_type] = None
-        return ResourceRegistry({**general, _RESOURCES: inner}, base)
+        return ResourceRegistry({**general, RESOURCES: inner}, base)
 
     def with_aliases(self, aliases: Mapping[str, str]) -> ResourceRegistry:
         """Return the registry with further names of types, which take precedence."""
@@ -316,19 +316,19 @@ class ResourceRegistry:
     def with_restored_properties(self, resources: Mapping[str, Json]) -> ResourceRegistry:
         """Return a registry that also restores the given resources of nested stacks."""
         merged = _merge_restored(self._resources(), resources)
-        return ResourceRegistry({**self.entries, _RESOURCES: merged}, self.base)
+        return ResourceRegistry({**self.entries, RESOURCES: merged}, self.base)
 
     def without_hooks(self) -> ResourceRegistry:
         """Return the same registry without any hooks."""
         base = self.base and self.base.without_hooks()
         resources = _without_hooks(self._resources())
-        return ResourceRegistry({**self.entries, _RESOURCES: resources}, base)
+        return ResourceRegistry({**self.entries, RESOURCES: resources}, base)
 
     def further_names(self) -> dict[str, str]:
         """Return the names without wildcards that stand for types or templates, with these."""
         found = self.base.further_names() if self.base else dict(FURTHER_NAMES)
         for name, target in self.entries.items():
-            if isinstance(target, str) and name != _BASE_URL and not name.endswith("*"):
+            if isinstance(target, str) and name != BASE_URL and not name.endswith("*"):
                 with suppress(StackValidationFailed):  # entries that lead round name no type
                     found[name] = self.resolve(name)
         return {name: target for name, target in found.items() if not is_template_name(name)}
@@ -342,7 +342,7 @@ class ResourceRegistry:
     def to_dict(self) -> dict[str, Json]:
         """Return the user's entries in a stable form that always has ``resources``."""
         entries = dict(sorted(self.entries.items()))
-        entries[_RESOURCES] = dict(self._resources())
+        entries[RESOURCES] = dict(self._resources())
         return entries
 
 
@@ -378,7 +378,7 @@ def _without_hooks(body: Mapping[str, Json]) -> dict[str, Json]:
 def matching_targets(entries: Mapping[str, Json], type_name: str) -> Iterator[tuple[str, str]]:
     """Yield the entries that apply to a type by their patterns, each with its target."""
     for pattern, target in entries.items():
-        if not isinstance(target, str) or pattern in (_RESOURCES, _BASE_URL):
+        if not isinstance(target, str) or pattern in (RESOURCES, BASE_URL):
             continue
         if pattern == type_name:
             yield pattern, target
