@@ -364,6 +364,8 @@ def _is_unchanged(job: Job, prepared: PreparedNestedStack, nested: Stack) -> boo
         return False
     if nested_state_source(job) is not StateSource.RECORDED:
         return False
+    if any(each.runs_on_update for each in prepared.desired_resources.values()):
+        return False
     # None: something in the nested stack has changed without a request of this one.
     certain = row.physical.properties_hash is not None
     return certain and nested.status is not Status.FAILED and reaches_goal(nested)

@@ -324,6 +324,8 @@ def _continued(
         row.desired.hooks_and_restrictions
     )
     observing = plan_context.observes(desired) or newly_healthy
+    # Resources of the nested stack act although nothing has changed.
+    repeating = desired.has_nested_stack and desired.runs_on_update
     return replace(
         planned,
         # Another name of the same implementation is no other resource.
@@ -335,7 +337,9 @@ def _continued(
             sensitive=desired.sensitive or row.desired.sensitive,
         ),
         # Until a job has observed it, no later goal assumes that it is applied, either.
-        physical=replace(planned.physical, applied_hash=None) if observing else planned.physical,
+        physical=replace(planned.physical, applied_hash=None)
+        if observing or repeating
+        else planned.physical,
     )
 
 

@@ -1,6 +1,7 @@
 """The digests of what nested stacks are made of, apart from their properties.
 
-Called where desired resources are derived: a nested stack is updated when its digest changes.
+Called where desired resources are derived: a nested stack is updated when its digest changes, or
+in every update if types below it ask for that.
 Decides which files, registry entries and parameter defaults the templates of a nested stack, and
 those below, can reach.  What a change cannot reach is not updated; where types are computed, all
 entries count.
@@ -13,7 +14,7 @@ import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from heat_convergence.resources.nested.nested_type import NestedType
 from heat_convergence.resources.nested.template_cache import TemplateFiles
@@ -22,6 +23,7 @@ from heat_convergence.resources.nested.template_references import (
     has_computed_type,
     iterate_strings,
 )
+from heat_convergence.resources.protocol.resource_type import ResourceType
 from heat_convergence.resources.registry import ResourceTypeRegistry
 from heat_convergence.template import expression
 from heat_convergence.template.environment.environment import Environment
@@ -43,6 +45,7 @@ class _Reach:
     Attributes:
         all_entries: whether any entry of the registry may be used.
         whole_source: whether the whole environment and all files are.
+        repeating_type: whether a type is whose resources may act in every update.
     """
 
     files: set[str] = field(default_factory=set)
@@ -50,6 +53,7 @@ class _Reach:
     defaults: set[str] = field(default_factory=set)
     all_entries: bool = False
     whole_source: bool = False
+    repeating_type: bool = False
 
     def add(self, other: _Reach) -> None:
         """Add what another one reaches."""
@@ -58,6 +62,20 @@ class _Reach:
         self.defaults |= other.defaults
         self.all_entries |= other.all_entries
         self.whole_source |= other.whole_source
+        self.repeating_type |= other.repeating_type
+
+
+class NestedContent(NamedTuple):
+    """The contents of a nested stack, as far as updates depend on them.
+
+    Attributes:
+        digest: a hash of the files and settings that it depends on.
+        runs_on_update: whether it is updated although they are equal, because resources below
+            may have properties that every update sets again.
+    """
+
+    digest: str
+    runs_on_update: bool
 
 
 class ContentDigests:
@@ -72,10 +90,10 @@ class ContentDigests:
         self._entries = [_Entries(each) for each in _levels(environment.registry)]
         self._mapped = environment.registry.template_names() & files.hashes.keys()
         self._steps: dict[tuple[str, str], _Reach] = {}
-        self._reached: dict[tuple[frozenset[str], bool], Json] = {}
+        self._reached: dict[tuple[frozenset[str], bool], tuple[Json, bool]] = {}
 
-    def digest(self, definition: ResourceDefinition, implementation: str) -> str:
-        """Return a hash of the files and settings that the nested stack depends on."""
+    def content(self, definition: ResourceDefinition, implementation: str) -> NestedContent:
+        """Return what the nested stack of a resource is made of."""
         registry = self._environment.registry.for_nested_stack(definition.name)
         inner = registry.entries[RESOURCES]
         properties = expression.dump(definition.properties)
@@ -83,12 +101,14 @@ class ContentDigests:
         computed = has_computed_type({"properties": properties})
         key = (self._known_names(strings), computed)
         if key not in self._reached:
-            self._reached[key] = self._describe(self._follow(*key))
-        return hash_json([implementation, inner, self._reached[key]])
+            reach = self._follow(*key)
+            self._reached[key] = self._describe(reach), reach.repeating_type
+        description, repeats = self._reached[key]
+        return NestedContent(hash_json([implementation, inner, description]), repeats)
 
     def _known_names(self, strings: frozenset[str]) -> frozenset[str]:
         """Return the strings that name something; others, such as values, reach nothing."""
-        types = self._types.generators.keys() | self._types.senders
+        types = self._types.generators.keys() | self._types.senders | self._types.repeating
         known = strings & (self._files.hashes.keys() | types)
         for entries in self._entries:
             known |= entries.names_among(strings)
@@ -148,6 +168,7 @@ class ContentDigests:
             reach.files |= waiting & self._files.hashes.keys()
             following: set[str] = set()
             reach.whole_source |= not self._types.senders.isdisjoint(waiting)
+            reach.repeating_type |= not self._types.repeating.isdisjoint(waiting)
             for name in waiting & self._types.generators.keys():
                 generated = self._types.generators[name]
                 reach.all_entries |= generated is None
@@ -201,10 +222,12 @@ class _SpecialTypes:
         generators: types whose nested stacks have types that no document names, each with
             these types, None where they may be any.
         senders: types that send environment and files to another service.
+        repeating: types whose resources may act in every update.
     """
 
     generators: Mapping[str, frozenset[str] | None]
     senders: frozenset[str]
+    repeating: frozenset[str]
 
 
 @lru_cache(maxsize=8)
@@ -217,7 +240,12 @@ def _special_types(registry: ResourceTypeRegistry) -> _SpecialTypes:
             if each.generated_types != frozenset()
         },
         frozenset(each.name for each in registry if each.stack_source_property is not None),
+        frozenset(each.name for each in registry if _may_repeat_properties(each)),
     )
+
+
+def _may_repeat_properties(resource_type: ResourceType) -> bool:
+    return type(resource_type).repeated_properties is not ResourceType.repeated_properties
 
 
 def _levels(registry: ResourceRegistry) -> Iterator[ResourceRegistry]:

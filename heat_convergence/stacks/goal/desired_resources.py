@@ -79,15 +79,17 @@ def derive_desired_resources(
     definitions = add_implicit_dependencies(evaluated.definitions, implementations, registry)
     found = {}
     for name, definition in definitions.items():
-        nested_stack = None
+        nested_stack, repeats = None, False
         if name in nested and digests is not None:
+            digest, repeats = digests.content(definition, implementations[name])
             nested_stack = {
-                CONTENT_DIGEST_KEY: digests.digest(definition, implementations[name]),
+                CONTENT_DIGEST_KEY: digest,
                 ATTRIBUTE_PATHS_KEY: sorted(map(list, paths.get(name, ()))),
             }
-        found[name] = _desired_resource(
+        desired = _desired_resource(
             definition, implementations[name], nested_stack, types[name], source
         )
+        found[name] = replace(desired, runs_on_update=True) if repeats else desired
     levels = {
         name: each.dependent_levels
         for name, each in types.items()

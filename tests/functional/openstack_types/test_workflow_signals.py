@@ -134,6 +134,22 @@ def test_every_update_executes_the_workflow(
     assert executions.names() == ["create", "update", "update", "delete"]
 
 
+@pytest.mark.parametrize(("always_update", "more"), [(True, ["update"]), (False, [])])
+def test_update_reaches_the_resource_of_a_nested_stack_without_changes(
+    executions: Executions, flows: dict[str, str], always_update: bool, more: list[str]
+) -> None:
+    """Two levels of nested stacks are in between."""
+    files = {"member.yaml": json.dumps(external_resource(always_update, **flows))}
+    group = {"type": "OS::Heat::ResourceGroup", "properties": {"resource_def": {"type": "Member"}}}
+    template = {**TEMPLATE, "resources": {"group": group}}
+    mapped = {"environment": {"resource_registry": {"Member": "member.yaml"}}}
+    executions.create(template, files=files, **mapped)
+    assert executions.update(template, files=files, **mapped) == "UPDATE_COMPLETE"
+    assert executions.names() == ["create", *more]
+    assert executions.update(template, files=files, **mapped) == "UPDATE_COMPLETE"
+    assert executions.names() == ["create", *more, *more]
+
+
 @pytest.mark.parametrize("always_update", [False, "false", {"get_param": "always"}])
 def test_update_without_change_executes_nothing(
     executions: Executions, flows: dict[str, str], always_update: Json

@@ -67,8 +67,8 @@ class DigestInputs:
         )
         files = TemplateFiles.from_texts(self.files, TemplateCache())
         digests = ContentDigests(environment, files, REGISTRY)
-        found = digests.digest(self.definition, self.implementation)
-        assert found == digests.digest(self.definition, self.implementation)
+        found = digests.content(self.definition, self.implementation)
+        assert found == digests.content(self.definition, self.implementation)
         return found
 
     def depends_on(self, section: str, name: str, value: Json) -> bool:
