@@ -157,6 +157,21 @@ def _with_drift(job: Job, resource_type: ResourceType, context: ResourceContext)
 def _update(
     job: Job, resource_type: ResourceType, context: ResourceContext, lease_held: LeaseCheck
 ) -> VerbResult:
+    """Update the resource, unless it is missing and its repair must not replace it.
+
+    Something that it refers to may be created anew by the same traversal, which updates it then.
+    """
+    try:
+        return _update_existing(job, resource_type, context, lease_held)
+    except ResourceGone:
+        if RESTORE_ONLY in job.row.desired.hooks_and_restrictions:
+            return VerbResult(ObservedState.READY, context.physical_id)  # left to another repair
+        raise
+
+
+def _update_existing(
+    job: Job, resource_type: ResourceType, context: ResourceContext, lease_held: LeaseCheck
+) -> VerbResult:
     """Update the resource; a failed one is observed first, as only an existing one can be."""
     if job.row.physical.applied_hash is None:
         job = _with_drift(job, resource_type, context)

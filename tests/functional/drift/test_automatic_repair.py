@@ -301,3 +301,25 @@ def test_resource_lost_while_it_is_restored_is_not_created_outside_of_the_budget
     run(service, 120)
     assert {each.split("/")[0].strip() for each in writes(emulated_cloud)} == {"PUT network"}
     assert stack_state(service, path) == "UPDATE_COMPLETE"
+
+
+def test_resource_lost_while_what_it_refers_to_is_created_anew_is_not_replaced(
+    service, emulated_cloud
+):
+    use_limits(service, per_stack=1)
+    front = port(name="one", security_groups=[{"get_resource": "group"}])
+    group = {"type": "OS::Neutron::SecurityGroup", "properties": {"name": "web"}}
+    path = create_stack(service, template(port=front, group=group), environment=REPAIR_ALL)
+    control = f"{path}/drift/policy"
+    service.send("PUT", control, {"paused": True})
+    body = rename(service, emulated_cloud, path)
+    lost_id = physical_id(service, path, "group")
+    emulated_cloud.emulation.collection("neutron.security_group").remove(lost_id)
+    run(service)
+    emulated_cloud.emulation.inject_failure("PUT", "/ports", 404, times=1)
+    emulated_cloud.emulation.request_counts.clear()
+    service.send("PUT", control, {"paused": False})
+    run(service, 300)
+    assert not [each for each in writes(emulated_cloud) if each.startswith("POST network /ports")]
+    assert body["name"] == "one"
+    assert body["security_groups"] == [physical_id(service, path, "group")] != [lost_id]
