@@ -30,8 +30,8 @@ SEEDS = range(1, 31)
 # Histories that violated a rule once: breakers that closed while losses of stacks in progress, or
 # of replaced resources, were left, hints that repeated a failed read at once, and resources that
 # were restored, found missing when what they refer to was created anew, and replaced outside of
-# the budget.
-FOUND_SEEDS = (668, 700, 751, 788, 1077, 7491, 8014, 10020, 12122)
+# the budget; two breakers that two reads opened at the same time, of which one was never closed.
+FOUND_SEEDS = (668, 700, 751, 788, 1077, 7491, 8014, 10020, 12122, 16225)
 
 
 def run_drift_seed(seed: int) -> DriftRun:

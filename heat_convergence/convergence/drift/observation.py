@@ -161,6 +161,11 @@ class MassLossBreaker:
     since: datetime
     confirmed: bool = False
 
+    @property
+    def place(self) -> tuple[str, str, str]:
+        """The project, the resource type and the region, which have one breaker at most."""
+        return self.project_id, self.implementation, self.region
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchGroup:
@@ -241,7 +246,8 @@ class WatchResult:
         changed: Observations to record, because they differ from the recorded ones.
         obsolete: Ids of recorded observations to delete.
         is_empty: Whether the group has no resource any more.
-        open_breakers: Breakers to store; of those that exist only the numbers change.
+        open_breakers: Breakers to store; of those that exist only the numbers change, and none
+            is opened where another read has opened one, or has found no resource any more.
         closed_breakers: Ids of breakers to delete.
         taken_until: The time until which the group was taken. An earlier time in the row is
             that of a hint, and stays.

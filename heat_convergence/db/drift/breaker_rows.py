@@ -31,18 +31,40 @@ def list_by_project(
 
 
 def store(connection: Connection, breakers: Sequence[MassLossBreaker]) -> None:
-    """Store breakers; a user may meanwhile have confirmed one that exists."""
+    """Store breakers whose groups are locked.
+
+    A user may meanwhile have confirmed one that exists, and another read may have opened one of
+    the same region, which stays the only one.
+    """
     for each in breakers:
         numbers = {"lost": each.lost, "total": each.total}
         changed = connection.execute(t.update().where(t.c.id == each.id).values(**numbers))
-        if not changed.rowcount:
+        if not changed.rowcount and not _is_open(connection, each):
             connection.execute(t.insert(), {name: getattr(each, name) for name in _FIELDS})
+
+
+def _is_open(connection: Connection, breaker: MassLossBreaker) -> bool:
+    """Return whether there is a breaker of the same type and region."""
+    query = sa.select(t.c.id).where(
+        t.c.project_id == breaker.project_id,
+        t.c.implementation == breaker.implementation,
+        t.c.region == breaker.region,
+    )
+    return connection.scalar(query.limit(1)) is not None
 
 
 def delete(connection: Connection, ids: Sequence[str]) -> None:
     """Delete breakers."""
     if ids:
         connection.execute(safe_delete(t).where(t.c.id.in_(sorted(ids))))
+
+
+def delete_of_type(connection: Connection, project_id: str, implementation: str) -> None:
+    """Delete the breakers of a type of which a project has no resource any more."""
+    query = sa.select(t.c.id).where(
+        t.c.project_id == project_id, t.c.implementation == implementation
+    )
+    delete(connection, list(connection.scalars(query)))
 
 
 def confirm(connection: Connection, project_id: str, ids: Collection[str]) -> int:

@@ -219,14 +219,17 @@ class SqlWatchRepository(WatchRepository):
             valid = _unchanged(connection, result.changed)
             observation_rows.replace_rows(connection, valid)
             observation_rows.delete_rows(connection, result.obsolete)
-            breaker_rows.store(connection, result.open_breakers)
-            breaker_rows.delete(connection, result.closed_breakers)
             if result.is_empty:
                 connection.execute(safe_delete(watch_group).where(key))
-            else:
-                values = {name: getattr(group, name) for name in _FIELDS[2:]}
-                values["next_at"] = hinted_groups.keep_earlier(group.next_at, result.taken_until)
-                connection.execute(watch_group.update().where(key).values(**values))
+                breaker_rows.delete_of_type(connection, *group.key)
+                return len(valid)
+            values = {name: getattr(group, name) for name in _FIELDS[2:]}
+            values["next_at"] = hinted_groups.keep_earlier(group.next_at, result.taken_until)
+            updated = connection.execute(watch_group.update().where(key).values(**values))
+            # The row of the group is locked now, so that of two reads one opens the breaker.
+            breaker_rows.delete(connection, result.closed_breakers)
+            if updated.rowcount:
+                breaker_rows.store(connection, result.open_breakers)
         return len(valid)
 
 

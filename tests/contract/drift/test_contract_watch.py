@@ -223,7 +223,13 @@ def breaker(breaker_id="b", **values):
     )
 
 
+def add_group(seeder):
+    seeder.resources(resource_row("a", **COMPLETE))
+    seeder.store.watch.add_groups(["stack-1"], [TYPE], time_at(15), 15.0)
+
+
 def test_breakers_are_stored_confirmed_and_closed(seeder):
+    add_group(seeder)
     watch = seeder.store.watch
     first, other = breaker(), breaker("c", region="two", implementation=OTHER)
     foreign = breaker("d", project_id="project-2")
@@ -238,4 +244,41 @@ def test_breakers_are_stored_confirmed_and_closed(seeder):
     watch.record(group(), WatchResult(open_breakers=(replace(first, lost=11, total=21),)))
     assert watch.list_breakers("project-1")[1] == breaker(lost=11, total=21, confirmed=True)
     watch.record(group(), WatchResult(closed_breakers=("b",)))
+    assert watch.list_breakers("project-1") == [other]
+
+
+def test_one_breaker_is_opened_for_each_type_and_region(seeder):
+    add_group(seeder)
+    watch = seeder.store.watch
+    first, region = breaker(), breaker("c", region="two")
+    watch.record(group(), WatchResult(open_breakers=(first,)))
+    watch.record(group(), WatchResult(open_breakers=(breaker("d", lost=11), region)))
+    assert watch.list_breakers("project-1") == [first, region]
+
+
+def test_reads_that_end_at_the_same_time_open_one_breaker(seeder):
+    add_group(seeder)
+    watch = seeder.store.watch
+
+    def open_breaker(breaker_id):
+        result = WatchResult(open_breakers=(breaker(breaker_id),))
+        retry_transaction(partial(watch.record, group(), result), wait=lambda _s: None)
+
+    with ThreadPoolExecutor(2) as pool:
+        for number in range(10):
+            list(pool.map(open_breaker, (f"b{number}", f"c{number}")))
+            (found,) = watch.list_breakers("project-1")
+            watch.record(group(), WatchResult(closed_breakers=(found.id,)))
+
+
+def test_breakers_go_with_the_last_resource_of_their_type(seeder):
+    add_group(seeder)
+    watch = seeder.store.watch
+    other = breaker("c", implementation=OTHER)
+    opened = (breaker(), breaker("d", region="two"), other)
+    watch.record(group(), WatchResult(open_breakers=opened))
+    watch.record(group(), WatchResult(is_empty=True))
+    assert watch.list_breakers("project-1") == [other]
+    # A read that has begun before, and ends now, opens none that no read would close.
+    watch.record(group(), WatchResult(open_breakers=(breaker(),)))
     assert watch.list_breakers("project-1") == [other]

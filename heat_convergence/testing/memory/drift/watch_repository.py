@@ -201,21 +201,35 @@ class MemoryWatchRepository(WatchRepository):
             tables.observations.update({each.resource_id: each for each in valid})
             for key in result.obsolete:
                 tables.observations.pop(key, None)
-            for breaker in result.open_breakers:
-                known = tables.drift_breakers.get(breaker.id, breaker)
-                tables.drift_breakers[breaker.id] = replace(
-                    known, lost=breaker.lost, total=breaker.total
-                )
             for key in result.closed_breakers:
                 tables.drift_breakers.pop(key, None)
             if result.is_empty:
                 tables.watch_groups.pop(group.key, None)
+                self._delete_breakers(group)
             elif group.key in tables.watch_groups:
                 hinted_at = tables.watch_groups[group.key].next_at
                 if result.taken_until is not None and hinted_at < result.taken_until:
                     group = replace(group, next_at=min(hinted_at, group.next_at))
                 tables.watch_groups[group.key] = group
+                for breaker in result.open_breakers:
+                    self._store_breaker(breaker)
         return len(valid)
+
+    def _store_breaker(self, breaker: MassLossBreaker) -> None:
+        """Store a breaker, unless another read has opened one of the same region."""
+        rows = self._session.tables.drift_breakers
+        known = rows.get(breaker.id)
+        if known is not None:
+            rows[breaker.id] = replace(known, lost=breaker.lost, total=breaker.total)
+        elif not any(each.place == breaker.place for each in rows.values()):
+            rows[breaker.id] = breaker
+
+    def _delete_breakers(self, group: WatchGroup) -> None:
+        """Delete the breakers of a type of which the project has no resource any more."""
+        rows = self._session.tables.drift_breakers
+        for each in self.list_breakers(group.project_id):
+            if each.implementation == group.implementation:
+                del rows[each.id]
 
     def _is_unchanged(self, observation: ResourceObservation) -> bool:
         row = self._session.tables.resources.get(observation.resource_id)
