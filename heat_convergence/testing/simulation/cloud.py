@@ -358,7 +358,8 @@ class CloudView:
         cloud: The cloud.
         unreachable_ids: Ids of objects that exist and that no read shows.
         old_properties: Properties that lists still show, by id.
-        unreachable_since_s: When so many objects became unreachable that it is a mass loss.
+        unreachable_since: When so many objects became unreachable that it is a mass loss.
+        missed_at: When a read has first shown that an unreachable object is missing, by id.
         hidden_ids: Ids of objects that were ever unreachable.
         hole_share: The share of objects that each list leaves out.
         hole_random: Chooses them.
@@ -369,7 +370,8 @@ class CloudView:
         self.cloud = cloud
         self.unreachable_ids: frozenset[str] = frozenset()
         self.old_properties: Mapping[str, Mapping[str, Json]] = {}
-        self.unreachable_since_s: float | None = None
+        self.unreachable_since: datetime | None = None
+        self.missed_at: dict[str, datetime] = {}
         self.hidden_ids: frozenset[str] = frozenset()
         self.hole_share = 0.0
         self.hole_random = random.Random(0)
@@ -379,6 +381,12 @@ class CloudView:
         """Let no read show these objects, and show all others again."""
         self.unreachable_ids = frozenset(object_ids)
         self.hidden_ids |= self.unreachable_ids
+        self.missed_at = {}
+
+    def note_missing(self, object_id: str | None, read_at: datetime) -> None:
+        """Note that a read has not shown an object."""
+        if object_id is not None and object_id in self.unreachable_ids:
+            self.missed_at.setdefault(object_id, read_at)
 
     def get(self, object_id: str | None) -> CloudObject | None:
         """Return the object that a read of it shows, or None."""

@@ -367,6 +367,7 @@ class WatchedType(SimulatedType, Watchable):
             listed = self._view.find_listed(context.physical_id)
             if listed is None:
                 missing.append(context)
+                self._view.note_missing(context.physical_id, context.now)
                 continue
             shown = self._view.listed_properties(listed)
             found[context.resource_id] = self._shown_state(listed, context, shown)

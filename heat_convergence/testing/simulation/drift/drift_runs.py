@@ -24,17 +24,13 @@ from heat_convergence.convergence.ports.store import Store
 from heat_convergence.template.environment.drift_policies import DriftPolicy
 from heat_convergence.template.environment.repair_window import RepairWindow
 from heat_convergence.testing.simulation.drift.foreign_changes import ForeignChanges
-from heat_convergence.testing.simulation.drift.repair_rules import (
-    END_RULE,
-    LOSS_RULE,
-    RepairRules,
-)
+from heat_convergence.testing.simulation.drift.loss_rule import LOSS_RULE, MassLossRule
+from heat_convergence.testing.simulation.drift.repair_rules import END_RULE, RepairRules
 from heat_convergence.testing.simulation.drift.view_rules import (
     find_frequent_reads,
     find_wrong_view,
 )
 from heat_convergence.testing.simulation.environment import InvariantBroken, SimulatedEnvironment
-from heat_convergence.testing.simulation.event_queue import SIMULATION_START
 from heat_convergence.testing.simulation.fault_injector import FaultInjector, FaultProbabilities
 from heat_convergence.testing.simulation.resource_types import WatchedType
 from heat_convergence.testing.simulation.simulation_context import (
@@ -90,7 +86,10 @@ def run_drift_seed(seed: int, store: Store) -> DriftRun:
     limits = replace(LIMITS, window=WINDOW) if rng.random() < 0.3 else LIMITS
     config = _config(seed, rng, limits)
     environment = SimulatedEnvironment(config, _faults(seed, rng), store)
-    rules = RepairRules(limits, environment.cloud_view, SIMULATION_START, _VIEW_DELAY_S)
+    view = environment.cloud_view
+    loss_rule = MassLossRule(view, MASS_LOSS, timedelta(seconds=_VIEW_DELAY_S))
+    rules = RepairRules(limits, view, loss_rule)
+    environment.invariant_checker.commit_checks.append(loss_rule.note_commit)
     environment.invariant_checker.call_checks.append(rules.check_call)
     violation = None
     try:

@@ -73,7 +73,7 @@ class ForeignChanges:
             environment.expect_failure(each.stack_id, f"{each.id} was unreachable")
         view.hide(each.id for each in hidden)
         is_mass_loss = self._mass_loss.exceeded_by(len(hidden), len(owned))
-        view.unreachable_since_s = environment.event_queue.elapsed_s if is_mass_loss else None
+        view.unreachable_since = environment.event_queue.now() if is_mass_loss else None
         environment.log_event(f"unreachable: {sorted(view.unreachable_ids)}")
 
     def notify(self, object_id: str) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from heat_convergence.convergence.drift.policy import RESTORE_ONLY, is_repaired
 from heat_convergence.convergence.drift.repair_budget import BUDGET_PERIOD, RepairLimits
@@ -19,8 +19,9 @@ from heat_convergence.convergence.invariants.transition import Transition, Viola
 from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.testing.simulation.cloud import CloudView
+from heat_convergence.testing.simulation.drift.loss_rule import LOSS_RULE, MassLossRule
 
-LOSS_RULE, BUDGET_RULE, WINDOW_RULE, END_RULE = 10, 13, 14, 15
+BUDGET_RULE, WINDOW_RULE, END_RULE = 13, 14, 15
 
 
 def _ignore_start(_stack_id: str) -> None:
@@ -44,20 +45,16 @@ class RepairRules:
     Args:
         limits: the limits that must hold.
         view: what reads show of the cloud.
-        start: the time at which the simulation has begun.
-        delay_s: the longest time that a read from before a mass loss may count.
+        loss_rule: the mass losses that can be known.
 
     Attributes:
         on_start: called with the id of a stack when a repair makes its first call.
     """
 
-    def __init__(
-        self, limits: RepairLimits, view: CloudView, start: datetime, delay_s: float
-    ) -> None:
+    def __init__(self, limits: RepairLimits, view: CloudView, loss_rule: MassLossRule) -> None:
         self._limits = limits
         self._view = view
-        self._start = start
-        self._delay_s = delay_s
+        self._loss_rule = loss_rule
         self._repairs: set[_Repair] = set()
         self._destructive: set[_Repair] = set()
         self.on_start: Callable[[str], None] = _ignore_start
@@ -148,11 +145,7 @@ class RepairRules:
                 )
 
     def _check_loss(self, repair: _Repair) -> Iterator[Violation]:
-        since_s = self._view.unreachable_since_s
-        if since_s is None:
-            return
-        known_at = self._start + timedelta(seconds=since_s + self._delay_s)
-        if repair.started_at > known_at:
+        if self._loss_rule.is_known(repair.started_at):
             yield Violation(
                 LOSS_RULE, f"{repair.name} is created anew while a mass loss is not confirmed"
             )
