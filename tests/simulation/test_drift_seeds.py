@@ -21,10 +21,10 @@ from heat_convergence.observer.drift_watch import DriftWatch
 from heat_convergence.resources.protocol.verb_values import VerbResult
 from heat_convergence.testing.memory.drift.watch_repository import MemoryWatchRepository
 from heat_convergence.testing.memory.store import MemoryStore
-from heat_convergence.testing.simulation.cloud import CloudView
+from heat_convergence.testing.simulation.cloud_reads.cloud_view import CloudView
+from heat_convergence.testing.simulation.cloud_reads.watched_type import WatchedType
 from heat_convergence.testing.simulation.drift.drift_runs import LIMITS, DriftRun
 from heat_convergence.testing.simulation.drift.drift_runs import run_drift_seed as run_on
-from heat_convergence.testing.simulation.resource_types import WatchedType
 
 SEEDS = range(1, 31)
 # Histories that violated a rule once: breakers that closed while losses of stacks in progress, or

@@ -32,6 +32,7 @@ from heat_convergence.resources.protocol.resource_type import ResourceType
 from heat_convergence.resources.registry import ResourceTypeRegistry
 from heat_convergence.stacks.daemon_services import DaemonServices
 from heat_convergence.testing.simulation.bus import SimulatedBus, SimulatedMessage
+from heat_convergence.testing.simulation.cloud_reads.watched_type import WatchedType
 from heat_convergence.testing.simulation.exception_points import (
     ContainedErrorLog,
     RaisingProxy,
@@ -48,7 +49,6 @@ from heat_convergence.testing.simulation.resource_types import (
     SignalledType,
     SimulatedType,
     StagedType,
-    WatchedType,
 )
 from heat_convergence.testing.simulation.workload import nested_templates, scaling_groups
 

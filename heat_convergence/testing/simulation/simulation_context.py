@@ -19,12 +19,13 @@ from heat_convergence.convergence.ports.settings import ConvergenceSettings
 from heat_convergence.convergence.ports.store import Store
 from heat_convergence.resources.protocol.verb_values import ResourceContext
 from heat_convergence.testing.simulation.bus import MessageRouter
-from heat_convergence.testing.simulation.cloud import CloudView, SimulatedCloud
+from heat_convergence.testing.simulation.cloud import SimulatedCloud
+from heat_convergence.testing.simulation.cloud_reads.cloud_view import CloudView
+from heat_convergence.testing.simulation.cloud_reads.read_ages import ReadAges
 from heat_convergence.testing.simulation.event_queue import EventQueue
 from heat_convergence.testing.simulation.fault_injector import FaultInjector
 from heat_convergence.testing.simulation.invariant_checker import InvariantChecker, TaskClaims
 from heat_convergence.testing.simulation.readiness.level_rule import LevelRule
-from heat_convergence.testing.simulation.readiness.read_ages import ReadAges
 from heat_convergence.testing.simulation.readiness.window_rule import WindowRule
 from heat_convergence.testing.simulation.service_outages import ServiceOutages
 from heat_convergence.testing.simulation.tasks import GreenletTask

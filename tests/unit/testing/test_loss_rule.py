@@ -10,7 +10,8 @@ from heat_convergence.convergence.drift.settings import MassLossLimits
 from heat_convergence.convergence.invariants.transition import StackState, Transition
 from heat_convergence.convergence.model.action import Status
 from heat_convergence.testing.sample_rows import resource_row, stack_row, time_at
-from heat_convergence.testing.simulation.cloud import CloudView, SimulatedCloud
+from heat_convergence.testing.simulation.cloud import SimulatedCloud
+from heat_convergence.testing.simulation.cloud_reads.cloud_view import CloudView
 from heat_convergence.testing.simulation.drift.loss_rule import MassLossRule
 
 DELAY_S = 120

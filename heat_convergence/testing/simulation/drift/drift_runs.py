@@ -23,6 +23,7 @@ from heat_convergence.convergence.ports.settings import ConvergenceSettings
 from heat_convergence.convergence.ports.store import Store
 from heat_convergence.template.environment.drift_policies import DriftPolicy
 from heat_convergence.template.environment.repair_window import RepairWindow
+from heat_convergence.testing.simulation.cloud_reads.watched_type import WatchedType
 from heat_convergence.testing.simulation.drift.foreign_changes import ForeignChanges
 from heat_convergence.testing.simulation.drift.loss_rule import LOSS_RULE, MassLossRule
 from heat_convergence.testing.simulation.drift.repair_rules import END_RULE, RepairRules
@@ -32,7 +33,6 @@ from heat_convergence.testing.simulation.drift.view_rules import (
 )
 from heat_convergence.testing.simulation.environment import InvariantBroken, SimulatedEnvironment
 from heat_convergence.testing.simulation.fault_injector import FaultInjector, FaultProbabilities
-from heat_convergence.testing.simulation.resource_types import WatchedType
 from heat_convergence.testing.simulation.simulation_context import (
     UNLIMITED_TAKEOVERS,
     EnvironmentConfig,

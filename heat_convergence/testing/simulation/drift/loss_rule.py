@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from heat_convergence.convergence.drift.settings import MassLossLimits
 from heat_convergence.convergence.invariants.transition import StackState, Transition, Violation
 from heat_convergence.convergence.model.action import Status
-from heat_convergence.testing.simulation.cloud import CloudView
+from heat_convergence.testing.simulation.cloud_reads.cloud_view import CloudView
 
 LOSS_RULE = 10
 

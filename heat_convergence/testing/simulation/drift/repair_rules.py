@@ -18,7 +18,7 @@ from heat_convergence.convergence.drift.repair_budget import BUDGET_PERIOD, Repa
 from heat_convergence.convergence.invariants.transition import Transition, Violation
 from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.model.resource import Resource
-from heat_convergence.testing.simulation.cloud import CloudView
+from heat_convergence.testing.simulation.cloud_reads.cloud_view import CloudView
 from heat_convergence.testing.simulation.drift.loss_rule import LOSS_RULE, MassLossRule
 
 BUDGET_RULE, WINDOW_RULE, END_RULE = 13, 14, 15

@@ -1,1 +1,1 @@
-"""The rules about readiness levels and the ages of reads, and what the simulation needs to check them."""
+"""The rules about readiness levels, and what the simulation needs to check them."""
