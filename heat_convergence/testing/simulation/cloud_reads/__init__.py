@@ -1,1 +1,1 @@
-"""What reads and lists show of the simulated cloud, and how old it is."""
+"""The answers of reads and lists of the simulated cloud, and how old they are."""

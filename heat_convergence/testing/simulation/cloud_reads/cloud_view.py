@@ -1,4 +1,4 @@
-"""What reads show of the simulated cloud: old lists, lists with holes, unreachable objects.
+"""The view that reads have of the simulated cloud: old lists, holes, unreachable objects.
 
 The watched type reads by it, and foreign changes decide what it shows.  Must not change the cloud.
 """
