@@ -7,15 +7,18 @@ jobs are claimed.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from heat_convergence.common.stored_values import readable_or_empty
 from heat_convergence.convergence.lifecycle.context import Report, TraversalContext
 from heat_convergence.convergence.model.action import Action, Status
+from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.resource_columns import ResourceColumns
 from heat_convergence.convergence.model.transition_rules import JobTransition
 from heat_convergence.convergence.planning.job_steps import JobStep
+from heat_convergence.convergence.planning.step_selection import external_id
 from heat_convergence.convergence.ports.store import Transaction
 from heat_convergence.engine.jobs import Job
 
@@ -61,7 +64,7 @@ def record_claims(
 def _insert_events(tx: Transaction, jobs: Sequence[Job], context: TraversalContext) -> None:
     tx.events.insert(
         [
-            context.resource_event(job.row, Action.ADOPT, status, _STARTED)
+            context.resource_event(_shown_row(job), Action.ADOPT, status, _STARTED)
             for job in jobs
             if job.step is JobStep.EXTERNAL and job.row.state.action is Action.INIT
             for status in (Status.IN_PROGRESS, Status.COMPLETE)
@@ -70,12 +73,20 @@ def _insert_events(tx: Transaction, jobs: Sequence[Job], context: TraversalConte
     tx.events.insert(
         [
             context.resource_event(
-                job.row, job.action, Status.IN_PROGRESS, _STARTED, _shown_properties(job)
+                _shown_row(job), job.action, Status.IN_PROGRESS, _STARTED, _shown_properties(job)
             )
             for job in jobs
             if job.step.traits.shows_progress and not _goes_on(job)
         ]
     )
+
+
+def _shown_row(job: Job) -> Resource:
+    """Return the row for the events of a job; that of an external resource has its id."""
+    row = job.row
+    if job.step is not JobStep.EXTERNAL or row.physical.id is not None:
+        return row
+    return replace(row, physical=replace(row.physical, id=external_id(row)))
 
 
 def _shown_properties(job: Job) -> Mapping[str, Any] | None:

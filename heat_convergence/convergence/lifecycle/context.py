@@ -106,7 +106,7 @@ class TraversalContext:
             stack_id=row.stack_id,
             resource_name=row.name,
             resource_type=row.identity.type,
-            physical_id=row.physical.id or row.identity.physical_name or None,
+            physical_id=_shown_physical_id(row, action, status),
             action=action,
             status=status,
             reason=reason,
@@ -132,6 +132,17 @@ class TraversalContext:
             created_at=self.now,
             version=stack.version,
         )
+
+
+def _shown_physical_id(row: Resource, action: Action | str, status: Status) -> str | None:
+    """Return the physical id in an event; the name of the resource while it has none.
+
+    A resource that starts to be adopted has the id of its physical resource already, which it
+    shows as soon as that has been found.
+    """
+    name = row.identity.physical_name or None
+    starts_adoption = action is Action.ADOPT and status is Status.IN_PROGRESS
+    return name if starts_adoption else row.physical.id or name
 
 
 def _has_sensitive_properties(row: Resource) -> bool:

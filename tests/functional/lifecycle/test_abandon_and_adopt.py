@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -99,6 +100,18 @@ def test_abandon_and_adopt_keep_all_resources(
     assert get_outputs(service, path) == {**before, "sign": "red"}
     service.send("DELETE", path)
     assert fake_server.calls[1:] == [("update", "server-0"), ("delete", "server-0")]
+
+
+def test_adoption_starts_with_an_event_under_the_name_of_a_new_resource(
+    service: LocalService,
+) -> None:
+    path = create_stack(service)
+    path = adopt_stack(service, service.send("DELETE", f"{path}/abandon").json)
+    events = get_body(service, f"{path}/resources/server/events?sort_dir=asc")
+    first, second = ((each["resource_status"], each["physical_resource_id"]) for each in events)
+    assert first[0] == "ADOPT_IN_PROGRESS"
+    assert re.fullmatch("s-server-[a-z0-9]{12}", first[1])
+    assert second == ("ADOPT_COMPLETE", "server-0")
 
 
 def test_an_adopted_stack_has_the_time_of_its_adoption_as_its_last_change(

@@ -226,6 +226,9 @@ class TestExternal:
             "CHECK_IN_PROGRESS",
             "CHECK_COMPLETE",
         ]
+        started, *others = (event["physical_resource_id"] for event in events)
+        assert started.startswith("s-server-")
+        assert set(others) == {"mine"}
         for action in ("suspend", "resume", "check"):
             service.send("POST", f"{path}/actions", {action: None})
             assert get_body(service, path)["stack_status"] == f"{action.upper()}_COMPLETE"
