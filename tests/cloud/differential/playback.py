@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import quote
 
@@ -192,7 +192,7 @@ class Playback:
             return True
         side, path = self._side, self._path
         if step.until:
-            reached = side.wait(lambda: self._reached(step.until or {}), STEP_LIMIT_S)
+            reached = side.wait(lambda: all(map(self._reached, step.until)), STEP_LIMIT_S)
             if step.verb == "signal":
                 self._wait_until_quiet()
             return reached
@@ -229,7 +229,7 @@ class Playback:
         status = self._side.stack_status(self._path)
         return bool(events) and events[0]["resource_status"] == status
 
-    def _reached(self, until: Json) -> bool:
+    def _reached(self, until: Mapping[str, str]) -> bool:
         target = f"{self._path}/resources/{until['resource']}"
         if "event" in until:
             listed = self._side.get(f"{self._path}/events?nested_depth=5&sort_dir=asc").body

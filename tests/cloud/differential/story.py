@@ -1,8 +1,8 @@
 """Stories: what a user does with one stack, step by step, written as YAML.
 
 A file has ``templates``, ``files`` and ``stories``.  A step is a verb, or a map of a verb to its
-argument with the options ``until`` (the resource and status that end the step early) and
-``expect`` (unused by the run: a note for readers).
+argument with the option ``until`` (the resource and status that end the step early, or a list of
+those that all must be there).
 """
 
 from __future__ import annotations
@@ -32,12 +32,13 @@ class StoryStep:
     """One request of the user, and what it waits for.
 
     Attributes:
-        until: resource and status after which the step ends; None waits for the whole action.
+        until: resources with the status or event after which the step ends; none of them waits
+            for the whole action.
     """
 
     verb: str
     argument: Json = None
-    until: Mapping[str, str] | None = None
+    until: Sequence[Mapping[str, str]] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +96,8 @@ def parse_step(step: Json, templates: Mapping[str, Json], files: Mapping[str, Js
     argument = copy.deepcopy(step[verb])
     if verb in BODIES:
         argument = _with_sources(argument or {}, templates, files)
-    return StoryStep(verb, argument, step.get("until"))
+    until = step.get("until") or []
+    return StoryStep(verb, argument, until if isinstance(until, list) else [until])
 
 
 def _with_sources(

@@ -55,6 +55,13 @@ def test_a_step_needs_a_known_verb() -> None:
         parse_step({"dance": None}, {}, {})
 
 
+def test_a_step_may_wait_for_several_resources() -> None:
+    first, second = ({"resource": name, "status": "CREATE_COMPLETE"} for name in "ab")
+    assert parse_step("delete", {}, {}).until == []
+    assert parse_step({"delete": None, "until": first}, {}, {}).until == [first]
+    assert parse_step({"delete": None, "until": [first, second]}, {}, {}).until == [first, second]
+
+
 def test_ids_times_and_random_names_are_normalised() -> None:
     normaliser = Normaliser({"http://127.0.0.1:1/v1/p": "<api>"})
     text = f"http://127.0.0.1:1/v1/p/stacks/s/{STACK_ID} s-a-abcdefghij23 2026-01-02T03:04:05Z"
