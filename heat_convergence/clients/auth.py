@@ -23,7 +23,12 @@ from oslo_config import cfg
 from heat_convergence.clients.circuit_breaker import CircuitBreakers, Endpoint, FailureScope
 from heat_convergence.clients.credentials import Credential
 from heat_convergence.clients.settings import MAX_OPEN_REQUESTS, ClientSettings, DeferredAuthMethod
-from heat_convergence.clients.version_documents import VersionDocuments, is_document_request
+from heat_convergence.clients.version_documents import (
+    DOCUMENT_RETRIES,
+    DocumentUnreadable,
+    VersionDocuments,
+    is_document_request,
+)
 from heat_convergence.common import errors
 from heat_convergence.common.failures import TemporaryFailure
 from heat_convergence.common.single_flight import SingleFlight
@@ -45,6 +50,7 @@ _REFUSALS = (exceptions.Unauthorized, exceptions.Forbidden, exceptions.NotFound)
 _FAILURES = (
     exceptions.ConnectionError,
     exceptions.DiscoveryFailure,
+    DocumentUnreadable,
     exceptions.TooManyRequests,
     exceptions.HttpServerError,
 )
@@ -256,9 +262,10 @@ class _RequestIdSession(Session):
         """Send a request with the id of the request that caused it."""
         if kwargs.get("global_request_id") is None:
             kwargs["global_request_id"] = current_request_id()
-        send = partial(super().request, url, method, **kwargs)
         if self.documents is None or not is_document_request(method, kwargs):
-            return send()
+            return super().request(url, method, **kwargs)
+        kwargs.setdefault("connect_retries", DOCUMENT_RETRIES)
+        send = partial(super().request, url, method, **kwargs)
         return self.documents.get(url, kwargs.get("headers") or {}, send)
 
 

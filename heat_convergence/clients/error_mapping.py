@@ -21,6 +21,7 @@ from typing import Any
 from keystoneauth1 import exceptions as ks_exc
 from openstack import exceptions as sdk_exc
 
+from heat_convergence.clients.version_documents import DocumentUnreadable
 from heat_convergence.common.clock import utc_now
 from heat_convergence.common.errors import Error, Forbidden, ResourceTypeUnavailable
 from heat_convergence.common.failures import (
@@ -201,7 +202,7 @@ def translate_sdk_errors() -> Iterator[None]:
         raise error_from_status(
             error.http_status, str(error), parse_retry_after(headers)
         ) from error
-    except (ks_exc.ConnectionError, ks_exc.DiscoveryFailure) as error:
+    except (ks_exc.ConnectionError, ks_exc.DiscoveryFailure, DocumentUnreadable) as error:
         raise TemporaryFailure(str(error)) from error
     except (ks_exc.ClientException, sdk_exc.SDKException) as error:
         raise ResourceFailure(f"{type(error).__name__}: {error}") from error

@@ -11,6 +11,7 @@ from keystoneauth1.adapter import Adapter
 from keystoneauth1.session import Session
 
 from heat_convergence.clients.settings import ClientSettings
+from heat_convergence.clients.version_documents import DocumentUnreadable
 from heat_convergence.common import errors
 from heat_convergence.common.failures import TemporaryFailure
 
@@ -53,7 +54,7 @@ def translate_keystone_errors(failure: str) -> Iterator[None]:
         if error.http_status not in _REFUSED:
             raise TemporaryFailure(f"{failure}: {error}") from error
         raise errors.AuthorizationFailure(f"{failure}: {error}") from error
-    except exceptions.ConnectionError as error:
+    except (exceptions.ConnectionError, DocumentUnreadable) as error:
         raise TemporaryFailure(f"{failure}: Keystone did not answer") from error
     except exceptions.ClientException as error:
         raise errors.AuthorizationFailure(f"{failure}: {error}") from error

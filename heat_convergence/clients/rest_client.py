@@ -30,6 +30,7 @@ from heat_convergence.clients.circuit_breaker import (
     Endpoint,
     FailureScope,
 )
+from heat_convergence.clients.version_documents import DocumentUnreadable
 from heat_convergence.common import time_limit
 from heat_convergence.common.errors import Error, Forbidden, ResourceTypeUnavailable
 from heat_convergence.common.failures import (
@@ -48,6 +49,7 @@ _UNREACHABLE = (
     auth_errors.ConnectFailure,
     auth_errors.RetriableConnectionFailure,
     auth_errors.DiscoveryFailure,
+    DocumentUnreadable,
     sdk_errors.ServiceDiscoveryException,
     requests.RequestException,
 )

@@ -24,8 +24,25 @@ MAX_DOCUMENT_BYTES = 65_536
 KEPT_S = 300.0  # a service may have been upgraded by then
 _HEADERS = frozenset({"accept", "openstack-api-version"})  # that keystoneauth sends for these
 
+DOCUMENT_RETRIES = 1  # of a read whose connection has failed
+_UNREACHABLE = (
+    exceptions.ConnectionError,
+    exceptions.BadGateway,
+    exceptions.ServiceUnavailable,
+    exceptions.GatewayTimeout,
+)
+
 _Key = tuple[str, tuple[tuple[str, str], ...]]
 _Fetch = Callable[[], requests.Response]
+
+
+class DocumentUnreadable(exceptions.ClientException):
+    """A service that could not be reached for its version document.
+
+    keystoneauth takes any error, also of the connection, for a missing document.  It goes on
+    without the version, at an address where every path is 404, or says that the service has no
+    such version.
+    """
 
 
 class VersionDocuments:
@@ -47,7 +64,8 @@ class VersionDocuments:
         """Return the document at a URL, read by ``fetch`` unless it is known.
 
         Raises:
-            ClientException: The service did not answer, or refused.
+            DocumentUnreadable: The service could not be reached.
+            ClientException: The service refused.
         """
         key = (url, tuple(sorted(headers.items())))
 
@@ -57,7 +75,10 @@ class VersionDocuments:
                 self._keep(key, response)
             return response
 
-        return self._flights.run(key, lambda: self._find(key), read)
+        try:
+            return self._flights.run(key, lambda: self._find(key), read)
+        except _UNREACHABLE as error:
+            raise DocumentUnreadable(str(error)) from error
 
     def _find(self, key: _Key) -> requests.Response | None:
         with self._lock:

@@ -11,16 +11,20 @@ from typing import Any
 
 import pytest
 import requests
-from keystoneauth1 import exceptions
 from keystoneauth1.identity.v3 import Password
 from keystoneauth1.session import Session
 from requests import PreparedRequest, Response
 
 from heat_convergence.clients import auth, version_documents
 from heat_convergence.clients.clouds import create_connection
+from heat_convergence.clients.identity_api import (
+    create_identity_adapter,
+    translate_keystone_errors,
+)
 from heat_convergence.clients.rest_client import CloudRequest, RequestLimiter, SdkCloudClient
 from heat_convergence.clients.settings import ClientSettings
-from heat_convergence.clients.version_documents import VersionDocuments
+from heat_convergence.clients.version_documents import DocumentUnreadable, VersionDocuments
+from heat_convergence.common.failures import TemporaryFailure
 from heat_convergence.common.time_limit import time_limit
 from heat_convergence.testing.openstack.emulation import PROJECT_ID
 from heat_convergence.testing.openstack.http_adapter import (
@@ -32,16 +36,18 @@ from heat_convergence.testing.openstack.http_adapter import (
 IMAGE = f"http://{HOST}/image"
 JOBS = 10
 WAIT_S = 10.0
+MANY = 20
 
 
 class UnversionedAdapter(EmulatedHttpAdapter):
-    """The emulated cloud, whose image service has an endpoint without a version."""
+    """The emulated cloud, whose image and identity services have endpoints without a version."""
 
     def __init__(self) -> None:
         super().__init__(create_emulation())
         self.requests: Counter[str] = Counter()
         self.tokens: set[str | None] = set()
         self.failures: list[Exception] = []
+        self.status = 200
         self.may_answer = threading.Event()
         self.may_answer.set()
         self.request_arrived = threading.Event()
@@ -49,11 +55,13 @@ class UnversionedAdapter(EmulatedHttpAdapter):
     def send(self, request: PreparedRequest, *_: Any, **__: Any) -> Response:
         path = str(request.path_url).partition("?")[0]
         self.requests[f"{request.method} {path}"] += 1
-        if path == "/image":
+        if path in ("/image", "/identity"):
             self.request_arrived.set()
             assert self.may_answer.wait(WAIT_S)
             if self.failures:
                 raise self.failures.pop()
+            if self.status != 200:
+                return _response(request, {}, self.status)
             self.tokens.add(request.headers.get("X-Auth-Token"))
             version = {"id": "v2.16", "status": "CURRENT", "links": [
                 {"rel": "self", "href": f"{IMAGE}/v2/"}]}  # fmt: skip
@@ -63,7 +71,8 @@ class UnversionedAdapter(EmulatedHttpAdapter):
             document = response.json()
             for service in document["token"]["catalog"]:
                 for endpoint in service["endpoints"]:
-                    endpoint["url"] = endpoint["url"].replace("/image/v2", "/image")
+                    url = endpoint["url"].replace("/image/v2", "/image")
+                    endpoint["url"] = url.replace("/identity/v3", "/identity")
             return _response(request, document, 201, dict(response.headers))
         return response
 
@@ -157,9 +166,50 @@ def test_failed_read_is_repeated(adapter: UnversionedAdapter, documents: Version
     adapter.failures = [requests.ConnectionError("refused")]
     session = open_session(adapter, documents)
     arguments = {"headers": {"Accept": "application/json"}, "authenticated": False}
-    with pytest.raises(exceptions.ConnectFailure):
+    with pytest.raises(DocumentUnreadable, match="refused"):
         session.get(IMAGE, connect_retries=0, **arguments)
     assert session.get(IMAGE, **arguments).json()["versions"][0]["id"] == "v2.16"
+
+
+def test_one_failed_connection_is_repaired_at_once(
+    adapter: UnversionedAdapter, documents: VersionDocuments
+) -> None:
+    adapter.failures = [requests.ConnectionError("refused")]
+    list_images(open_session(adapter, documents))
+    assert adapter.requests["GET /image/v2/images"] == 1
+
+
+@pytest.fixture(params=[None, 502, 503, 504])
+def unreachable(adapter: UnversionedAdapter, request: pytest.FixtureRequest) -> UnversionedAdapter:
+    if request.param is None:
+        adapter.failures = [requests.ConnectionError("refused") for _ in range(MANY)]
+    else:
+        adapter.status = request.param
+    return adapter
+
+
+def test_unreachable_service_is_no_service_without_the_version(
+    unreachable: UnversionedAdapter, documents: VersionDocuments
+) -> None:
+    session = open_session(unreachable, documents)
+    with pytest.raises(TemporaryFailure, match="image cannot be reached"):
+        list_images(session)
+    unreachable.failures.clear()
+    unreachable.status = 200
+    list_images(session)
+
+
+def test_unreachable_keystone_refuses_nothing(
+    unreachable: UnversionedAdapter, documents: VersionDocuments
+) -> None:
+    session = open_session(unreachable, documents)
+    client = create_identity_adapter(session, ClientSettings(), "RegionOne")
+    with (
+        pytest.raises(TemporaryFailure, match="not now: Keystone did not answer"),
+        translate_keystone_errors("not now"),
+    ):
+        client.post("/OS-TRUST/trusts", json={})
+    assert unreachable.requests["POST /identity/OS-TRUST/trusts"] == 0
 
 
 def test_document_is_read_again_after_a_while(
