@@ -13,7 +13,7 @@ Json = Any
 VERSION = "2018-08-31"
 _NAMES = ("alpha", "beta", "gamma", "delta", "epsilon")
 _MOST_STEPS = 5
-# What does not depend on a failing resource is complete before it fails, in both services.
+# What a failing update removes is gone before it fails, in both services.
 _FAILURE_DELAY_S = 8
 _ATTRIBUTES = {
     "OS::Heat::Value": "value",
@@ -44,7 +44,7 @@ class _StoryMaker:
         return Story(name, [*steps, StoryStep("delete")])
 
     def _body(self, template: Json) -> Json:
-        body: dict[str, Json] = {"template": template, "timeout_mins": 5}
+        body: dict[str, Json] = {"template": _with_failure_last(template), "timeout_mins": 5}
         if self._random.random() < 0.3:
             body["disable_rollback"] = False
         if self._random.random() < 0.5:
@@ -60,7 +60,8 @@ class _StoryMaker:
             verb = "update" if self._random.random() < 0.7 else "patch"
             return changed, StoryStep(verb, self._body(changed))
         if roll < 0.6:
-            return template, StoryStep("preview update", {"template": self._changed(template)})
+            changed = _with_failure_last(self._changed(template))
+            return template, StoryStep("preview update", {"template": changed})
         if roll < 0.75:
             return template, StoryStep(self._action())
         if roll < 0.85:
@@ -180,6 +181,33 @@ class _StoryMaker:
         ]
         self._random.choice(mistakes)()
         return "update", {"template": bad}
+
+
+def _with_failure_last(template: Json) -> Json:
+    """Return a template whose failing resource comes after all that does not wait for it.
+
+    Otherwise it is chance what a service has begun when it fails.
+    """
+    resources = template["resources"]
+    failing = [name for name, each in resources.items() if "fail" in each["properties"]]
+    if not failing:
+        return template
+    waiting = set(failing)
+    while more := {name for name in resources.keys() - waiting
+                   if waiting & _dependencies(resources[name])}:  # fmt: skip
+        waiting |= more
+    earlier = [name for name in resources if name not in waiting]
+    changed = copy.deepcopy(template)
+    if earlier:
+        changed["resources"][failing[0]]["depends_on"] = earlier
+    return changed
+
+
+def _dependencies(resource: Json) -> set[str]:
+    """Return the names of the resources that one waits for."""
+    value = resource["properties"].get("value")
+    reference = value.get("get_resource") if isinstance(value, dict) else None
+    return {name for name in (resource.get("depends_on"), reference) if name}
 
 
 def _fail_once(template: Json, name: str, resource: Json) -> None:

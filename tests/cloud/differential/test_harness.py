@@ -50,6 +50,21 @@ def test_generated_templates_have_one_failing_resource_at_most() -> None:
     assert max(counts) == 1
 
 
+def test_generated_failures_come_last() -> None:
+    steps = [step for story in generate_stories(SEED, GENERATED) for step in story.steps]
+    bodies = [step.argument for step in steps if "timeout_mins" in (step.argument or {})]
+    checked = 0
+    for resources in (body["template"]["resources"] for body in bodies):
+        for name in (each for each in resources if "fail" in resources[each]["properties"]):
+            earlier = set(resources[name].get("depends_on", ()))
+            later = {other: resources[other] for other in resources.keys() - earlier - {name}}
+            for definition in later.values():
+                waits_for = re.findall(r"\w+", str(definition))
+                assert {name, *later} & set(waits_for)
+            checked += bool(earlier)
+    assert checked > 20
+
+
 def test_a_step_needs_a_known_verb() -> None:
     with pytest.raises(ValueError, match="one verb"):
         parse_step({"dance": None}, {}, {})
