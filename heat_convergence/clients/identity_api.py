@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from keystoneauth1 import exceptions
@@ -22,8 +23,16 @@ class _SilentAdapter(Adapter):
     """An adapter that logs nothing, since passwords and keys pass through it."""
 
     def request(self, url: str, method: str, **kwargs: Any) -> Any:
-        """Send a request without logging it."""
-        return super().request(url, method, **{"log": False, **kwargs})
+        """Send a request without logging it; one that is forbidden is sent twice.
+
+        The threads of a Keystone process share the token that a request is checked with, so that
+        a request can be refused for the token of another one.
+        """
+        send = partial(super().request, url, method, **{"log": False, **kwargs})
+        try:
+            return send()
+        except exceptions.Forbidden:
+            return send()
 
 
 def create_identity_adapter(
