@@ -161,11 +161,6 @@ class MassLossBreaker:
     since: datetime
     confirmed: bool = False
 
-    @property
-    def place(self) -> tuple[str, str, str]:
-        """The project, the resource type and the region, which have one breaker at most."""
-        return self.project_id, self.implementation, self.region
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchGroup:

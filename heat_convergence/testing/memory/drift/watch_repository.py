@@ -221,7 +221,7 @@ class MemoryWatchRepository(WatchRepository):
         known = rows.get(breaker.id)
         if known is not None:
             rows[breaker.id] = replace(known, lost=breaker.lost, total=breaker.total)
-        elif not any(each.place == breaker.place for each in rows.values()):
+        elif not any(_region_of(each) == _region_of(breaker) for each in rows.values()):
             rows[breaker.id] = breaker
 
     def _delete_breakers(self, group: WatchGroup) -> None:
@@ -249,3 +249,8 @@ class MemoryWatchRepository(WatchRepository):
 
 def _exists(row: Resource) -> bool:
     return row.desired.state is DesiredState.PRESENT and row.physical.id is not None
+
+
+def _region_of(breaker: MassLossBreaker) -> tuple[str, str, str]:
+    """Return the project, the resource type and the region, which have one breaker at most."""
+    return breaker.project_id, breaker.implementation, breaker.region
