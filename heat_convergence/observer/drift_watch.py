@@ -49,7 +49,7 @@ from heat_convergence.resources.protocol.resource_context import (
 )
 from heat_convergence.resources.protocol.resource_type import ResourceType
 from heat_convergence.resources.protocol.verb_values import ResourceContext
-from heat_convergence.resources.protocol.watchable import Watchable
+from heat_convergence.resources.protocol.watchable import is_read_by_watch
 from heat_convergence.stacks.daemon_services import (
     DEFAULT_EVALUATION,
     DaemonServices,
@@ -108,9 +108,7 @@ class DriftWatch:
         self._done: deque[_GroupRead] = deque()
         self._changed_while_read: set[tuple[str, str]] = set()
         self._implementations = sorted(
-            each.name
-            for each in services.registry
-            if isinstance(each, Watchable) and each.is_watched
+            each.name for each in services.registry if is_read_by_watch(each)
         )
         self._last_stack_id = ""
         self._reports = DriftReports(services.announce)

@@ -25,7 +25,6 @@ from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.planning.job_steps import is_health_demanded
 from heat_convergence.observer.readiness.window_reads import (
     build_window_context,
-    is_readable,
     is_window_read,
     observe_unread,
     read_at_rest,
@@ -42,6 +41,7 @@ from heat_convergence.resources.protocol.verb_values import (
     ResourceContext,
     VerbResult,
 )
+from heat_convergence.resources.protocol.watchable import is_read_by_watch
 from heat_convergence.resources.redaction import redact_secrets
 from heat_convergence.resources.registry import MISSING_TYPE_PAUSE_S, ResourceTypeRegistry
 
@@ -212,7 +212,7 @@ def _plan_window_read(
     row: Resource, batch: ObservationBatch, registry: ResourceTypeRegistry, now: datetime
 ) -> Observation | _Poll:
     resource_type = registry.find(row.desired.implementation)
-    if resource_type is None or not is_readable(resource_type):
+    if resource_type is None or not is_read_by_watch(resource_type):
         return observe_unread(row, resource_type)
     view = build_window_context(row, batch.stack, now, batch.cloud)
     view = with_name_limit(view, resource_type.physical_name_limit)

@@ -14,10 +14,12 @@ from heat_convergence.convergence.drift.observation import (
     MassLossBreaker,
     StackDriftControl,
 )
+from heat_convergence.convergence.drift.policy import OperatorPolicies, resolve_policy
 from heat_convergence.convergence.drift.repair_budget import RepairStatus, ResourceRepair
 from heat_convergence.convergence.drift.repair_preview import PreviewedRepair
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.db.drift.reads import DriftEntry, ResourceDrift, summarize
+from heat_convergence.db.drift.unread_resources import UnreadResource
 from heat_convergence.template.environment.drift_policies import DriftPolicy
 from heat_convergence.template.text_redaction import mask_values
 
@@ -29,13 +31,23 @@ def format_resource_drift(drift: ResourceDrift) -> dict[str, Json]:
     return {"drift_status": str(drift.status), "observed_at": format_time(drift.observed_at)}
 
 
-def format_stack_drift(stack: Stack, counts: Mapping[DriftStatus, int]) -> dict[str, Json]:
-    """Return the drift of a stack without its resources."""
+def format_stack_drift(
+    stack: Stack, counts: Mapping[DriftStatus, int], *, unread: int
+) -> dict[str, Json]:
+    """Return the drift of a stack without its resources.
+
+    Args:
+        stack: the stack.
+        counts: the number of its resources by status.
+        unread: the number of those whose policy has no effect; only their count shows them.
+    """
+    shown = {str(status): counts.get(status, 0) for status in DriftStatus}
+    shown[DriftStatus.UNKNOWN] += unread
     return {
         "stack_id": stack.id,
         "stack_name": stack.name,
         "drift_status": str(summarize(counts)),
-        "resource_counts": {str(status): counts.get(status, 0) for status in DriftStatus},
+        "resource_counts": shown,
     }
 
 
@@ -97,6 +109,24 @@ def format_entry(entry: DriftEntry, *, shows_secrets: bool) -> dict[str, Json]:
         "observation_source": str(found.source),
         "drift_policy": str(found.policy or DriftPolicy.REPORT),
         "properties": _format_properties(found.properties, masked=masked),
+    }
+
+
+def format_unread(unread: UnreadResource, reason: str) -> dict[str, Json]:
+    """Return a resource whose policy has no effect, with the keys of a resource that was read."""
+    policy = resolve_policy(unread.words, None, unread.resource_type, OperatorPolicies())
+    return {
+        "resource_name": unread.resource_name,
+        "resource_type": unread.resource_type,
+        "physical_resource_id": unread.physical_id or "",
+        "stack_id": unread.stack_id,
+        "stack_name": unread.stack_name,
+        **format_resource_drift(ResourceDrift(DriftStatus.UNKNOWN)),
+        "drift_since": None,
+        "drift_reason": reason,
+        "observation_source": None,
+        "drift_policy": str(policy.of_resource),
+        "properties": [],
     }
 
 

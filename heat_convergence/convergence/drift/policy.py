@@ -107,6 +107,13 @@ def resolve_policy(
     return ResourcePolicy(of_resource, found)
 
 
+def demands_reads(words: Iterable[str]) -> bool:
+    """Return whether the environment has a policy that needs reads of the resource."""
+    found = from_words(words)
+    ignored = found.get("") is DriftPolicy.IGNORE
+    return not ignored and any(each is not DriftPolicy.IGNORE for each in found.values())
+
+
 def is_restored(words: Iterable[str]) -> bool:
     """Return whether the environment lets a traversal restore the resource."""
     return from_words(words).get("") not in _NEVER_RESTORED

@@ -125,7 +125,7 @@ def count_by_status(conn: Connection, of_stack: Stack) -> Mapping[DriftStatus, i
     query = (
         sa.select(observation.c.status, sa.func.count())
         .join(resource, sa.and_(resource.c.id == observation.c.resource_id, VALID))
-        .where(_of_tree(of_stack))
+        .where(of_tree(of_stack, observation.c.stack_id))
         .group_by(observation.c.status)
     )
     rows = conn.execute(query)
@@ -148,7 +148,7 @@ def list_by_tree(
     conn: Connection, of_stack: Stack, statuses: Collection[DriftStatus]
 ) -> list[DriftEntry]:
     """Return the observations of a stack, and of those below it, by stack and name."""
-    query = _entries(statuses).where(_of_tree(of_stack))
+    query = _entries(statuses).where(of_tree(of_stack, observation.c.stack_id))
     return _read_entries(conn, query.order_by(stack.c.depth, stack.c.id, resource.c.name))
 
 
@@ -199,9 +199,10 @@ def _entry_of(row: Any) -> DriftEntry:
     )
 
 
-def _of_tree(of_stack: Stack) -> sa.ColumnElement[bool]:
+def of_tree(of_stack: Stack, stack_id: sa.ColumnElement[Any]) -> sa.ColumnElement[bool]:
+    """Return the condition that a column has the id of the stack, or of one below it."""
     if of_stack.owner_id is not None:
         tree = descendant_stacks(stack.c.id == of_stack.id)
-        return observation.c.stack_id.in_(sa.select(tree.c.id))
+        return stack_id.in_(sa.select(tree.c.id))
     descendants = sa.select(stack.c.id).where(stack.c.root_id == of_stack.id)
-    return sa.or_(observation.c.stack_id == of_stack.id, observation.c.stack_id.in_(descendants))
+    return sa.or_(stack_id == of_stack.id, stack_id.in_(descendants))

@@ -53,6 +53,7 @@ _NARROW = (
     t.c.updated_at,
     t.c.requires,
     t.c.desired,
+    t.c.hooks_and_restrictions.label("hooks_and_restrictions"),
     *DRIFT_COLUMNS,
 )
 _DRIFT_FIELDS = frozenset(column.name for column in DRIFT_COLUMNS)
@@ -61,6 +62,7 @@ _SUBSTITUTES: Mapping[str, Any] = {
     "created_at": NO_TIME,
     "requires": (),
     "desired": DesiredState.PRESENT,
+    "hooks_and_restrictions": (),
 }
 _WIDE = (t.c.definition, t.c.properties, t.c.attributes, t.c.data)
 _FILTERS: Mapping[str, sa.ColumnElement[Any]] = {
@@ -90,6 +92,7 @@ class ResourceRow:
     updated_at: datetime | None
     requires: tuple[str, ...]
     desired: DesiredState
+    hooks_and_restrictions: tuple[str, ...] = ()
     drift: ResourceDrift = field(default_factory=ResourceDrift)
     definition: Mapping[str, Json] = field(default_factory=dict)
     properties: Mapping[str, Json] = field(default_factory=dict)

@@ -36,11 +36,6 @@ def is_window_read(row: Resource, stack: Stack) -> bool:
     return window.is_open(stack) and window_of(row) > 0
 
 
-def is_readable(resource_type: ResourceType) -> bool:
-    """Return whether resources of the type can be read without changing them."""
-    return isinstance(resource_type, Watchable) and resource_type.is_watched
-
-
 def observe_unread(row: Resource, resource_type: ResourceType | None) -> Observation:
     """Return the observation of a resource that is not read.
 

@@ -81,3 +81,8 @@ class Watchable(ABC):
     def restorable_properties(self, names: Iterable[str]) -> frozenset[str]:
         """Return those of the properties that an update can restore after others changed them."""
         return frozenset(names)
+
+
+def is_read_by_watch(resource_type: object) -> bool:
+    """Return whether the watch reads the resources of a type."""
+    return isinstance(resource_type, Watchable) and resource_type.is_watched

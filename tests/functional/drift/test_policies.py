@@ -207,15 +207,3 @@ def test_bad_policy_of_an_environment_is_refused(service, policies, text):
 def test_pattern_may_name_a_property_that_some_of_its_resources_have(service):
     policies = environment(**{"*": {"properties": {"cidr": "ignore"}}})
     create_stack(service, template(port=port(name="one")), environment=policies)
-
-
-def test_policy_of_a_type_that_cannot_be_read_is_accepted_and_shown_as_not_checked(service):
-    value = {"type": "OS::Heat::Value", "properties": {"value": "x"}}
-    body = {"heat_template_version": "2018-08-31", "resources": {"value": value}}
-    policies = {"resource_registry": {"resources": {"value": {"drift": {"policy": "repair"}}}}}
-    path = create_stack(service, body, environment=policies)
-    watch(service)
-    shown = service.send("GET", f"{path}/resources/value").json["resource"]
-    assert shown["drift_status"] == "NOT_CHECKED"
-    assert drift(service, path)["resources"] == []
-    assert service.send("GET", f"{path}/drift/repairs").json["repairs"] == []

@@ -6,7 +6,7 @@ its length, and is sent while it is encoded.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -50,6 +50,7 @@ from heat_convergence.stacks.reads.resource_attributes import (
     input_from_row,
     live_read_limit,
 )
+from heat_convergence.stacks.reads.unread_policies import mark_unread
 from heat_convergence.stacks.reads.waiting import (
     WaitingReader,
     WaitingResource,
@@ -113,6 +114,7 @@ class ResourcesController(Controller):
             if nested is not None:
                 drift = nested_stacks.read_of_resource(conn, row.id)
                 row = replace(row, drift=drift or row.drift)
+            (row,) = self._mark_unread([row], () if nested is None else {(stack.id, row.name)})
             waiting = self._explain(conn, request, stack, row)
             nested_attributes: Mapping[str, Json] = {}
             if extra and nested is not None and row.readable:
@@ -227,6 +229,7 @@ class ResourcesController(Controller):
             if any((row.stack_id, row.name) in nested for row in rows):
                 drifts = nested_stacks.read_by_parents(conn, known.keys())
                 rows = [replace(row, drift=drifts.get(row.id, row.drift)) for row in rows]
+            rows = self._mark_unread(rows, nested)
             if few is None:
                 users = view.index_required_by(rows)
             else:
@@ -253,6 +256,11 @@ class ResourcesController(Controller):
                 reader = self._attribute_reader(stack, shows_secrets=found.shows_secrets)
                 item |= _detail(reader, row, ())
             yield item
+
+    def _mark_unread(
+        self, rows: Sequence[ResourceRow], nested: Container[tuple[str, str]]
+    ) -> list[ResourceRow]:
+        return mark_unread(rows, self.services.registry, nested)
 
     def _attribute_reader(self, stack: Stack, *, shows_secrets: bool) -> AttributeReader:
         services = self.services

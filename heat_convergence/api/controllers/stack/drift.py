@@ -31,6 +31,7 @@ from heat_convergence.convergence.drift.observation import DriftStatus
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.db.drift import reads
 from heat_convergence.db.reads import stacks
+from heat_convergence.stacks.reads.unread_policies import REASON, list_unread
 
 _SHOWN = frozenset(DriftStatus) - {DriftStatus.IN_SYNC, DriftStatus.NOT_CHECKED}
 
@@ -51,9 +52,12 @@ class DriftController(Controller):
             stack = get_stack(conn, request, stack_name, stack_id)
             counts = reads.count_by_status(conn, stack)
             entries = reads.list_by_tree(conn, stack, statuses)
-        shown = view.format_stack_drift(stack, counts)
+            unread = list_unread(conn, stack, self.services.registry)
+        shown = view.format_stack_drift(stack, counts, unread=len(unread))
         shows_secrets = may_read_secrets(request, self._enforcer)
         resources = [view.format_entry(each, shows_secrets=shows_secrets) for each in entries]
+        if DriftStatus.UNKNOWN in statuses:
+            resources += [view.format_unread(each, REASON) for each in unread]
         return json_response({"drift": {**shown, "resources": resources}})
 
     def show_policy(self, request: ApiRequest, stack_name: str, stack_id: str) -> webob.Response:
