@@ -264,7 +264,8 @@ class _Resource:
             )
 
     def _check_extension(self) -> None:
-        if self.checks.allow_absent_services:
+        # A question that all types asked would have each update read its stack for nothing.
+        if self.checks.allow_absent_services or self.type.extension is None:
             return
         violation = self.checks.lookups.ask(
             ("extension", self.type.name), lambda: _violation(self.type.check_extension)

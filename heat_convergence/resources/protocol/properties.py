@@ -296,11 +296,11 @@ def _renamed(
     declared: Mapping[str, PropertySchema], raw: Mapping[str, Json]
 ) -> Mapping[str, Json]:
     """Move values of old property names to the new names."""
-    old = {
-        name: schema.alias_of
-        for name, schema in declared.items()
-        if schema.alias_of is not None and raw.get(name) is not None
-    }
+    old: dict[str, str] = {}
+    for name, value in raw.items():
+        new_name = declared[name].alias_of if name in declared else None
+        if new_name is not None and value is not None:
+            old[name] = new_name
     if not old:
         return raw
     kept = {name: value for name, value in raw.items() if name not in old}

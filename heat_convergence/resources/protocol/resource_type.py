@@ -65,6 +65,7 @@ class ResourceType(ABC):
     observes_dependencies: ClassVar[bool] = False  # True: reads ``ResourceContext.dependencies``
     stack_source_property: ClassVar[str | None] = None  # changes with the stack's files
     server_property: ClassVar[str | None] = None  # the property that refers to a server
+    extension: str | None = None  # of the type's service, without which there is no such type
     # Type of a dependent, or a pattern of types → the level of this one at which it may start.
     dependent_levels: ClassVar[Mapping[str, ReadinessLevel]] = {}
 

@@ -36,6 +36,8 @@ class ResourcePatterns:
 
     def entries_for(self, resource_name: str) -> list[tuple[str, Mapping[str, Json]]]:
         """Return the entries that match a resource by their patterns, an exact one last."""
+        if not self._bodies:
+            return []
         compared = self._chars * len(resource_name) // _COMPARED_CHARS_PER_STEP
         _charge(compared + len(self._matchers) // ENTRIES_PER_STEP)
         found = [name for name, matches in self._matchers.items() if matches(resource_name)]

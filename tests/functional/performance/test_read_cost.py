@@ -89,6 +89,28 @@ def test_a_filtered_list_reads_the_rows_of_its_names_alone(
     assert read == [1, 2, SIZES[1], 0]
 
 
+def test_an_update_without_lookups_reads_the_stack_in_its_transaction_alone(
+    service: LocalService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[str] = []
+    original = resources.list_planned
+
+    def counted(conn: Any, stack_id: str) -> Any:
+        read.append(stack_id)
+        return original(conn, stack_id)
+
+    monkeypatch.setattr(resources, "list_planned", counted)
+    value = {"type": "OS::Heat::Value", "properties": {"value": 1}}
+    template = {"heat_template_version": "2016-10-14", "resources": {"first": value}}
+    create = Request.blank("/v1/p/stacks", method="POST")
+    create.json = {"stack_name": "updated", "template": template}
+    path = create.get_response(service.app).location
+    update = Request.blank(path, method="PUT")
+    update.json = {"template": {**template, "resources": {"first": value, "second": value}}}
+    assert update.get_response(service.app).status_int == 202
+    assert read == []  # before the transaction, which reads it
+
+
 def test_a_filtered_list_shows_who_requires_its_resources(service: LocalService) -> None:
     first = {"type": "OS::Heat::Value", "properties": {"value": 1}}
     template = {
