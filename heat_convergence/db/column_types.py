@@ -7,7 +7,8 @@ reads many rows goes on with the others (RULE 11).
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
@@ -64,6 +65,8 @@ class JsonText(WideText):
         """Return the value that was stored."""
         if value is None:
             return None
+        if value == "{}":
+            return {}
         found = _decode_json(value, dialect)
         if isinstance(found, dict):
             return found
@@ -134,6 +137,7 @@ class EnumText(TypeDecorator[Any]):
         """Store members of ``enum_class``."""
         super().__init__(16)
         self.enum_class = enum_class
+        self._members = {member.value: member for member in enum_class}  # faster than the class
 
     def process_bind_param(self, value: Any, dialect: Dialect) -> str | None:
         """Return the value to store."""
@@ -143,10 +147,10 @@ class EnumText(TypeDecorator[Any]):
         """Return the value that was stored."""
         if value is None:
             return None
-        try:
-            return self.enum_class(value)
-        except ValueError:
+        member = self._members.get(value)
+        if member is None:
             return UnreadableValue(f"this release has no such {self.enum_class.__name__}", value)
+        return member
 
 
 class NameList(JsonText):
@@ -200,15 +204,18 @@ def to_microseconds(value: datetime) -> int:
 
 def from_microseconds(value: int) -> datetime:
     """Return the UTC time of microseconds since 1970."""
-    return datetime.fromtimestamp(value // 1_000_000, UTC).replace(microsecond=value % 1_000_000)
+    return _EPOCH + timedelta(microseconds=value)
 
 
 _ENCODER = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False)
+_EMPTY: Mapping[type, str] = {dict: "{}", list: "[]", tuple: "[]"}
 _ASCII_ENCODER = json.JSONEncoder(separators=(",", ":"))
 
 
 def dump_json(value: Any) -> str:
     """Return compact JSON that can be encoded as UTF-8."""
+    if not value and type(value) in _EMPTY:  # most columns of a new row
+        return _EMPTY[type(value)]
     text = _ENCODER.encode(value)
     if text.isascii():
         return text

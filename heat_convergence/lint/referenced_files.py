@@ -17,7 +17,7 @@ from urllib.parse import unquote_to_bytes
 
 from heat_convergence.common.errors import Error
 from heat_convergence.template.diagnostics import SourcePath
-from heat_convergence.template.environment.resource_registry import is_template_name
+from heat_convergence.template.environment.type_mappings import is_template_name
 from heat_convergence.template.limits import DEFAULT_LIMITS
 from heat_convergence.template.parsing.document_loader import load_document
 

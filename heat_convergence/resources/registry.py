@@ -30,7 +30,7 @@ from heat_convergence.resources.protocol.resource_type import ResourceType
 from heat_convergence.resources.protocol.schema import generate_template, render_schema
 from heat_convergence.template import bounded_regex
 from heat_convergence.template.diagnostics import as_sentence, did_you_mean
-from heat_convergence.template.environment.resource_registry import is_template_name
+from heat_convergence.template.environment.type_mappings import is_template_name
 from heat_convergence.template.evaluation_budget import evaluation_budget
 from heat_convergence.template.limits import TemplateLimits
 

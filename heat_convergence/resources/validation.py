@@ -32,8 +32,7 @@ from heat_convergence.resources.protocol.properties import (
     CustomChecks,
     PropertyMistake,
     assigned_property_names,
-    known_properties,
-    validate_properties,
+    read_known_properties,
 )
 from heat_convergence.resources.protocol.resource_type import ResourceType
 from heat_convergence.resources.protocol.schema import TypeSchema
@@ -288,21 +287,22 @@ class _Resource:
 
     def _check_properties(self) -> None:
         raw, path = self.definition.properties, self._path(self.checks.dialect.properties)
-        mistakes = self._mistakes(self.type.schema, raw, path)
+        known, mistakes = self._read(self.type.schema, raw, path)
         if mistakes or isinstance(raw, Expression) or not self.checks.judges_values:
             return  # the type's own checks may rely on a valid schema
         # RULE 11: third-party code may raise anything.
         boundary = ErrorBoundary(BoundaryName.RESOURCE_TYPE, self.checks.errors)
         boundary.fail_resource(
-            lambda: self._validate_values(raw or {}, path),
+            lambda: self._validate_values(raw or {}, known, path),
             lambda failure: self._add(failure.message, path),
             ErrorSubject(resource=self.definition.name),
         )
 
-    def _validate_values(self, raw: Mapping[str, Value], path: SourcePath) -> None:
+    def _validate_values(
+        self, raw: Mapping[str, Value], known: Mapping[str, Value], path: SourcePath
+    ) -> None:
         try:
             self.type.validate_property_names(assigned_property_names(self.type.schema, raw))
-            known = known_properties(self.type.schema, raw)
             self.type.validate(known, self.checks.timeout_s)
             self._validate_remotely(known)
         except _PASSED_ON as error:
@@ -328,14 +328,19 @@ class _Resource:
             self.problems.add(ValidationPhase.RESOURCES, violation)
 
     def _check_update_policy(self) -> None:
+        if not self.definition.update_policy and not self.type.schema.update_policy:
+            return
         schema = TypeSchema(properties=self.type.schema.update_policy)
         path = self._path(self.checks.dialect.update_policy)
-        self._mistakes(schema, self.definition.update_policy, path)
+        self._read(schema, self.definition.update_policy, path)
 
-    def _mistakes(self, schema: TypeSchema, raw: Value, path: SourcePath) -> list[PropertyMistake]:
+    def _read(
+        self, schema: TypeSchema, raw: Value, path: SourcePath
+    ) -> tuple[dict[str, Value], list[PropertyMistake]]:
+        """Return the known values and the mistakes, which are added to the problems."""
         if isinstance(raw, Expression):
-            return []  # a whole map that is not known yet
-        mistakes = validate_properties(schema, raw or {}, path, custom=self.checks.custom)
+            return {}, []  # a whole map that is not known yet
+        known, mistakes = read_known_properties(schema, raw or {}, path, custom=self.checks.custom)
         mistakes = [mistake for mistake in mistakes if self._is_checked(mistake)]
         for mistake in mistakes:
             hint = self._misspelled_call(schema, raw, mistake.path[len(path) :])
@@ -346,7 +351,7 @@ class _Resource:
                 prefix=PROPERTY_ERROR,
                 source_path=mistake.exact_path,
             )
-        return mistakes
+        return known, mistakes
 
     def _is_checked(self, mistake: PropertyMistake) -> bool:
         is_unknown_name = mistake.name is not None and not mistake.missing

@@ -15,7 +15,7 @@ from typing import Any
 from heat_convergence.common.errors import NotFound
 from heat_convergence.template.diagnostics import did_you_mean
 from heat_convergence.template.environment.environment import Environment
-from heat_convergence.template.environment.resource_registry import is_template_name
+from heat_convergence.template.environment.type_mappings import is_template_name
 from heat_convergence.template.evaluation.evaluated_template import EvaluatedTemplate
 from heat_convergence.template.functions.builtin_functions import BUILTIN_FUNCTIONS
 from heat_convergence.template.parameters.constraints import (

@@ -89,7 +89,9 @@ class DesiredResource:
                 them to another service.
         """
         contents: dict[str, str] = {}
-        dumped = deduplicate_definition(definition.dump(), contents)
+        whole = definition.dump()
+        fingerprint = definition_fingerprint(whole)
+        dumped = deduplicate_definition(whole, contents)
         if nested is not None:
             dumped[NESTED_STACK_KEY] = nested
         if source_digest:
@@ -101,7 +103,7 @@ class DesiredResource:
             type=definition.type,
             implementation=implementation,
             definition=dumped,
-            definition_hash=_hash(definition, nested, source_digest),
+            definition_hash=_hash(fingerprint, definition.requires, nested, source_digest),
             requires=definition.requires,
             referenced_names=definition.referenced_names,
             # Outputs of a nested stack may be secret, whatever its properties are.
@@ -117,13 +119,16 @@ class DesiredResource:
 
 
 def _hash(
-    definition: ResourceDefinition, nested: Mapping[str, Json] | None, source_digest: str
+    fingerprint: str,
+    requires: Collection[str],
+    nested: Mapping[str, Json] | None,
+    source_digest: str,
 ) -> str:
     """Return the hash of a definition and of its requirements.
 
     A changed ``depends_on`` alone changes the order of deletion.
     """
-    parts = [definition_fingerprint(definition), *sorted(definition.requires)]
+    parts = [fingerprint, *sorted(requires)]
     if nested is not None:
         parts.append(json.dumps(nested, sort_keys=True))
     if source_digest:

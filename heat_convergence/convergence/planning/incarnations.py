@@ -32,7 +32,7 @@ from heat_convergence.convergence.planning.desired_state import (
 from heat_convergence.graph.graph import Graph
 from heat_convergence.template.environment.further_names import is_same_type
 from heat_convergence.template.environment.readiness import demands_health
-from heat_convergence.template.environment.resource_registry import is_template_name
+from heat_convergence.template.environment.type_mappings import is_template_name
 from heat_convergence.template.evaluation.resource_definition import ADOPTED_PROPERTIES
 
 REPLACE_FORBIDDEN = "barred"

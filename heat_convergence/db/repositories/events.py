@@ -12,6 +12,7 @@ from heat_convergence.convergence.ports.events import EventRepository
 from heat_convergence.db.encryption.column_encryption import SensitiveValue
 from heat_convergence.db.repositories.base import SqlRepository
 from heat_convergence.db.statements import value_dedup
+from heat_convergence.db.statements.inserts import insert_rows
 from heat_convergence.db.tables import event as event_table
 
 _FIELDS = Event.__slots__
@@ -35,7 +36,7 @@ class SqlEventRepository(SqlRepository, EventRepository):
         self.stack_events += [event for event in events if event.physical_id == event.stack_id]
         rows = [{name: getattr(event, name) for name in _FIELDS} for event in events]
         value_dedup.store_shared(self._connection, rows)
-        self._connection.execute(event_table.insert(), [_with_encryption(row) for row in rows])
+        insert_rows(self._connection, event_table, [_with_encryption(row) for row in rows])
 
 
 def _with_encryption(columns: dict[str, Any]) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from heat_convergence.convergence.ports.graph import GraphRepository
 from heat_convergence.db.index_hints import safe_delete
 from heat_convergence.db.repositories.base import SqlRepository
 from heat_convergence.db.statements.edge_rows import OF_IDS, UPDATE, edge_parameters
+from heat_convergence.db.statements.inserts import insert_rows
 from heat_convergence.db.statements.resource_rows import IDS, NARROW_COLUMNS, select_narrow_rows
 from heat_convergence.db.tables import physical_dependency, resource, resource_graph
 
@@ -61,7 +62,7 @@ class SqlGraphRepository(SqlRepository, GraphRepository):
         every = tuple(edges)
         for at in range(0, len(every), _CHUNK):
             rows = [_edge_columns(stack_id, version, edge) for edge in every[at : at + _CHUNK]]
-            self._connection.execute(resource_graph.insert(), rows)
+            insert_rows(self._connection, resource_graph, rows)
 
     def get_edges_at(self, stack_id: str, version: int, ids: Collection[str]) -> list[Edge]:
         """Return the edges that have any of the resources at either end."""

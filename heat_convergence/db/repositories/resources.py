@@ -19,6 +19,7 @@ from heat_convergence.convergence.ports.resources import ResourceRepository
 from heat_convergence.db.index_hints import force_index, safe_delete
 from heat_convergence.db.repositories.base import SqlRepository
 from heat_convergence.db.statements import value_dedup
+from heat_convergence.db.statements.inserts import insert_rows
 from heat_convergence.db.statements.resource_rows import (
     COLUMNS,
     NARROW_COLUMNS,
@@ -54,7 +55,7 @@ class SqlResourceRepository(SqlRepository, ResourceRepository):
         for at in range(0, len(resources), _INSERTED):
             rows = [get_columns(row) for row in resources[at : at + _INSERTED]]
             value_dedup.store_shared(self._connection, rows)
-            self._connection.execute(resource.insert(), [with_encryption(row) for row in rows])
+            insert_rows(self._connection, resource, [with_encryption(row) for row in rows])
 
     def lock(self, ids: Collection[str]) -> list[Resource]:
         """Lock those of the rows that exist and return them, narrow, by id."""

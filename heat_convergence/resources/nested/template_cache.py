@@ -23,7 +23,7 @@ from heat_convergence.resources.nested.template_references import (
     find_references,
 )
 from heat_convergence.template.diagnostics import did_you_mean
-from heat_convergence.template.environment.resource_registry import is_template_name
+from heat_convergence.template.environment.type_mappings import is_template_name
 from heat_convergence.template.limits import DEFAULT_LIMITS, TemplateLimits
 from heat_convergence.template.parsing.document_loader import check_document_size
 from heat_convergence.template.template import Template

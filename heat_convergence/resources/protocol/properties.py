@@ -126,15 +126,26 @@ def validate_properties(
         path: The path of the properties in the template, for errors.
         custom: Constraint name → function; None leaves custom constraints unchecked.
     """
-    reader = _Reader(custom)
-    reader.properties(schema, raw, (path,) if isinstance(path, str) else path)
-    return reader.mistakes
+    return read_known_properties(schema, raw, path, custom=custom)[1]
 
 
 def known_properties(schema: TypeSchema, raw: Mapping[str, Json]) -> dict[str, Json]:
     """Resolve properties, leaving out unknown and invalid values."""
-    properties = _Reader(None).properties(schema, raw, ())
-    return {name: value for name, value in properties.items() if is_known(value)}
+    return read_known_properties(schema, raw, ())[0]
+
+
+def read_known_properties(
+    schema: TypeSchema,
+    raw: Mapping[str, Json],
+    path: SourcePath | str,
+    *,
+    custom: CustomChecks | None = None,
+) -> tuple[dict[str, Json], list[PropertyMistake]]:
+    """Return what ``known_properties`` and ``validate_properties`` return, of one pass."""
+    reader = _Reader(custom)
+    properties = reader.properties(schema, raw, (path,) if isinstance(path, str) else path)
+    known = {name: value for name, value in properties.items() if is_known(value)}
+    return known, reader.mistakes
 
 
 def assigned_property_names(schema: TypeSchema, raw: Mapping[str, Json]) -> frozenset[str]:

@@ -27,10 +27,10 @@ from heat_convergence.resources.protocol.resource_type import ResourceType
 from heat_convergence.resources.registry import ResourceTypeRegistry
 from heat_convergence.template import expression
 from heat_convergence.template.environment.environment import Environment
-from heat_convergence.template.environment.resource_registry import (
+from heat_convergence.template.environment.resource_registry import ResourceRegistry
+from heat_convergence.template.environment.type_mappings import (
     BASE_URL,
     RESOURCES,
-    ResourceRegistry,
     matching_targets,
 )
 from heat_convergence.template.evaluation.resource_definition import ResourceDefinition

@@ -18,7 +18,7 @@ from heat_convergence.resources.protocol.resource_type import ResourceType
 from heat_convergence.resources.protocol.schema import PropertyType
 from heat_convergence.resources.registry import ResourceTypeRegistry
 from heat_convergence.template.environment.environment import Environment
-from heat_convergence.template.environment.resource_registry import is_template_name
+from heat_convergence.template.environment.type_mappings import is_template_name
 
 Json = Any
 

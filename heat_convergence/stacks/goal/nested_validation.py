@@ -57,7 +57,7 @@ from heat_convergence.stacks.goal.validation_target import (
 )
 from heat_convergence.template.diagnostics import Diagnostic, Diagnostics, ValidationPhase
 from heat_convergence.template.environment.environment import Environment
-from heat_convergence.template.environment.resource_registry import is_template_name
+from heat_convergence.template.environment.type_mappings import is_template_name
 from heat_convergence.template.evaluation.evaluated_template import EvaluatedTemplate
 from heat_convergence.template.evaluation.resource_definition import ResourceDefinition
 from heat_convergence.template.expression import Expression

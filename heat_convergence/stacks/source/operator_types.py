@@ -21,7 +21,7 @@ from heat_convergence.resources.protocol.schema import TypeSchema
 from heat_convergence.stacks.services import StackServices
 from heat_convergence.stacks.source.template_fetcher import read_template_file
 from heat_convergence.template.environment.environment import Environment
-from heat_convergence.template.environment.resource_registry import is_template_name
+from heat_convergence.template.environment.type_mappings import is_template_name
 from heat_convergence.template.template import Template
 
 LOG = logging.getLogger(__name__)

@@ -34,6 +34,10 @@ class ResourcePatterns:
         _charge(STEPS_PER_PATTERN * len(patterns) + _STEPS_PER_PATTERN_CHAR * self._chars)
         self._matchers = {name: re.compile(fnmatch.translate(name)).match for name in patterns}
 
+    def __bool__(self) -> bool:
+        """Return whether there are any entries."""
+        return bool(self._bodies)
+
     def entries_for(self, resource_name: str) -> list[tuple[str, Mapping[str, Json]]]:
         """Return the entries that match a resource by their patterns, an exact one last."""
         if not self._bodies:

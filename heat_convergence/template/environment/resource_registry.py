@@ -42,34 +42,18 @@ from heat_convergence.template.environment.stabilization import (
     parse_stabilization,
     stabilization_word,
 )
+from heat_convergence.template.environment.type_mappings import (
+    BASE_URL,
+    RESOURCES,
+    Implementation,
+    is_template_name,
+    matching_targets,
+)
 from heat_convergence.template.evaluation_budget import ENTRIES_PER_STEP, charge_if_bounded
 
 Json = Any
 Policy = TypeVar("Policy")
-RESOURCES, BASE_URL = "resources", "base_url"
 _MAX_CHAIN = 50
-
-
-def is_template_name(implementation: str) -> bool:
-    """Return whether a registry target names a template rather than a resource type."""
-    return implementation.endswith((".yaml", ".template"))
-
-
-@dataclass(frozen=True, slots=True)
-class Implementation:
-    """The type or template that implements a resource type.
-
-    ``from_user`` is False if the operator's environment chose it: templates that the
-    operator names may come from files of the host.
-    """
-
-    target: str
-    from_user: bool = True
-
-    @property
-    def is_template(self) -> bool:
-        """True if the target is a template."""
-        return is_template_name(self.target)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +69,10 @@ class ResourceRegistry:
     base: ResourceRegistry | None = None
     _prefix_lengths: tuple[int, ...] = field(init=False, repr=False, compare=False)
     _resource_patterns: ResourcePatterns = field(init=False, repr=False, compare=False)
+    # The implementations of types, for resources that no entry names.
+    _general: dict[str, Implementation] = field(
+        init=False, repr=False, compare=False, default_factory=dict
+    )
 
     def __post_init__(self) -> None:
         # A wildcard is found by the beginning of a type's name, like others by the whole name.
@@ -126,6 +114,13 @@ class ResourceRegistry:
         Raises:
             StackValidationFailed: The entries form a cycle.
         """
+        if resource_name is not None and self._names_resource(resource_name):
+            return self._follow(type_name, resource_name)
+        if type_name not in self._general:
+            self._general[type_name] = self._follow(type_name, None)
+        return self._general[type_name]
+
+    def _follow(self, type_name: str, resource_name: str | None) -> Implementation:
         visited = [type_name]
         found = Implementation(type_name)
         while not is_template_name(found.target):
@@ -179,6 +174,16 @@ class ResourceRegistry:
         names |= {f"{type_name[:n]}*": None for n in self._prefix_lengths if n <= len(type_name)}
         return [name for name in names if name in self.entries]
 
+    def _names_resource(self, resource_name: str) -> bool:
+        """Return whether an entry, here or below, is for this resource alone."""
+        inherited = self.base is not None and self.base._names_resource(resource_name)
+        return inherited or resource_name in self._resources()
+
+    def _has_resource_entries(self) -> bool:
+        """Return whether any entry, here or below, is for some resources alone."""
+        inherited = self.base is not None and self.base._has_resource_entries()
+        return inherited or bool(self._resource_patterns)
+
     def _resources(self) -> Mapping[str, Json]:
         resources = self.entries.get(RESOURCES)
         return resources if isinstance(resources, dict) else {}
@@ -193,6 +198,8 @@ class ResourceRegistry:
 
     def hooks_and_restrictions(self, resource_name: str) -> frozenset[str]:
         """Return the hooks, restricted actions and, as words, policies of a resource."""
+        if not self._has_resource_entries():
+            return frozenset()
         window = self.repair_window(resource_name)
         level = self.readiness(resource_name)
         stabilization_s = self.stabilization_s(resource_name)
@@ -373,20 +380,6 @@ def _without_hooks(body: Mapping[str, Json]) -> dict[str, Json]:
         for key, item in body.items()
         if key != HOOKS
     }
-
-
-def matching_targets(entries: Mapping[str, Json], type_name: str) -> Iterator[tuple[str, str]]:
-    """Yield the entries that apply to a type by their patterns, each with its target."""
-    for pattern, target in entries.items():
-        if not isinstance(target, str) or pattern in (RESOURCES, BASE_URL):
-            continue
-        if pattern == type_name:
-            yield pattern, target
-        elif pattern.endswith("*") and type_name.startswith(pattern[:-1]):
-            if target.endswith("*"):
-                yield pattern, target[:-1] + type_name[len(pattern) - 1 :]
-            elif target != type_name:
-                yield pattern, target
 
 
 def _templates(entries: Mapping[str, Json]) -> Iterator[str]:

@@ -37,7 +37,7 @@ from heat_convergence.template.evaluation.partial_evaluation import (
     EvaluationSite,
     PartialEvaluator,
 )
-from heat_convergence.template.evaluation.references import referenced_resources
+from heat_convergence.template.evaluation.references import NO_NAMES, referenced_resources
 from heat_convergence.template.evaluation.resource_definition import (
     DELETE,
     RETAIN,
@@ -244,7 +244,7 @@ class TemplateEvaluator:
             deletion_policy=RETAIN if external_id is not None else policy,
             external_id=external_id,
             description=self._description(raw, path),
-            requires=depends_on | referenced_names,
+            requires=depends_on | referenced_names if depends_on else referenced_names,
             referenced_names=referenced_names,
             sensitive=self._scope.reads_hidden_parameter,
             depends_on=depends_on,
@@ -324,7 +324,7 @@ class TemplateEvaluator:
         names = raw.get(key)
         path = (*path, key)
         if names is None:
-            return frozenset()
+            return NO_NAMES
         names = names if isinstance(names, list) else [names]
         self._budget.location = path
         self._budget.charge(STEPS_PER_DEPENDENCY * len(names))

@@ -11,10 +11,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from heat_convergence.template.evaluation.partial_evaluation import get_function
-from heat_convergence.template.expression import iter_expressions
+from heat_convergence.template.expression import is_known, iter_expressions
 from heat_convergence.template.functions.function import NO_FUNCTIONS, Function
 
 Value = Any
+
+NO_NAMES: frozenset[str] = frozenset()  # one object for the many that refer to nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,18 +41,22 @@ def referenced_resources(
     value: Value, functions: Mapping[str, Function] = NO_FUNCTIONS
 ) -> frozenset[str]:
     """Return the names of the resources whose values the value reads."""
-    found = set()
+    if is_known(value):
+        return NO_NAMES
+    found: set[str] = set()
     for _, call in iter_expressions(value):
         function = get_function(call.function, call.variant, functions)
         if function.referenced_resource is not None:
             name = function.referenced_resource(call.arguments)
             if isinstance(name, str):
                 found.add(name)
-    return frozenset(found)
+    return frozenset(found) if found else NO_NAMES
 
 
 def attribute_references(value: Value) -> Iterator[AttributeReference]:
     """Yield every reference to an attribute in a partly evaluated value."""
+    if is_known(value):
+        return
     for location, call in iter_expressions(value):
         if call.function not in ("get_attr", "Fn::GetAtt"):
             continue

@@ -21,6 +21,8 @@ NO_SHARED_CONTENTS: Mapping[str, str] = {}
 _SECTIONS = ("properties", "metadata", "update_policy")  # the parts that may hold expressions
 # A key of stored definitions: properties of a resource that is still to be adopted.
 ADOPTED_PROPERTIES = "handed"
+_REQUIRES, _REFERENCED_NAMES = "requires", "draws_on"
+_NAMES = frozenset({_REQUIRES, _REFERENCED_NAMES})
 DELETE, RETAIN, SNAPSHOT = "Delete", "Retain", "Snapshot"
 
 
@@ -57,9 +59,9 @@ class ResourceDefinition:
         """Return plain JSON without the name and without fields that have their default."""
         data = self._content()
         if self.requires:
-            data["requires"] = sorted(self.requires)
+            data[_REQUIRES] = sorted(self.requires)
         if self.referenced_names:
-            data["draws_on"] = sorted(self.referenced_names)
+            data[_REFERENCED_NAMES] = sorted(self.referenced_names)
         if self.sensitive:
             data["sensitive"] = True
         return data
@@ -79,8 +81,8 @@ class ResourceDefinition:
             deletion_policy=data.get("deletion_policy", DELETE),
             external_id=data.get("external_id"),
             description=data.get("description", ""),
-            requires=frozenset(data.get("requires", ())),
-            referenced_names=frozenset(data.get("draws_on", ())),
+            requires=frozenset(data.get(_REQUIRES, ())),
+            referenced_names=frozenset(data.get(_REFERENCED_NAMES, ())),
             sensitive=data.get("sensitive", False),
         )
 
@@ -142,13 +144,11 @@ def collect_definition_hashes(
     return expression.collect_content_hashes([data[key] for key in sections if key in data])
 
 
-def definition_fingerprint(definition: ResourceDefinition) -> str:
-    """Return the SHA-256, in hex, of the definition's content and sensitivity.
+def definition_fingerprint(dumped: Mapping[str, Json]) -> str:
+    """Return the SHA-256, in hex, of a dumped definition's content and sensitivity.
 
-    The order of maps and an explicit ``depends_on`` do not count.
+    The order of maps and the names of other resources do not count.
     """
-    content = definition._content()
-    if definition.sensitive:
-        content["sensitive"] = True
+    content = {key: value for key, value in dumped.items() if key not in _NAMES}
     text = json.dumps(content, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()

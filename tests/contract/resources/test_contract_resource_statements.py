@@ -150,6 +150,26 @@ def test_rows_of_a_large_stack_are_inserted_in_chunks(seeder):
         assert set(tx.graph.get_edges_at("stack-2", 1, names)) == set(edges)
 
 
+def test_columns_without_a_value_are_not_sent(seeder):
+    if isinstance(seeder.store, MemoryStore):
+        pytest.skip("the store in memory sends no statements")
+    sent = []
+
+    def note(_connection, _cursor, statement, *_others):
+        sent.append(statement)
+
+    engine = seeder.store.database.engine
+    sa.event.listen(engine, "before_cursor_execute", note)
+    rows = [resource_row("a"), resource_row("b", replaces="a")]
+    try:
+        seeder.resources(*rows)
+    finally:
+        sa.event.remove(engine, "before_cursor_execute", note)
+    (insert,) = (each for each in sent if each.startswith("INSERT INTO resource "))
+    assert "replaces" in insert and "replaced_by" not in insert
+    assert seeder.rows("a", "b") == rows
+
+
 @pytest.mark.parametrize("count", [1, 10], ids=["few", "many"])
 def test_stack_is_locked_with_its_resources(seeder, count):
     stack = seeder.stack(stack_row("stack-2"))

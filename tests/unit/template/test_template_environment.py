@@ -117,6 +117,16 @@ def test_operator_entries_have_the_lowest_precedence() -> None:
     assert registry({"A::X": "x.yaml"}, base).find_implementation("A::X").is_template
 
 
+@pytest.mark.parametrize("order", [("r", "other"), ("other", "r")])
+def test_what_is_resolved_for_one_resource_is_not_taken_for_another(order: Any) -> None:
+    base = {"A::X": "base.yaml", "resources": {"low": {"A::X": "low.yaml"}}}
+    found = registry({"resources": {"r": {"A::X": "own.yaml"}}}, base)
+    expected = {"r": "own.yaml", "other": "base.yaml"}
+    assert [found.resolve("A::X", each) for each in order] == [expected[each] for each in order]
+    assert found.resolve("A::X", "low") == "low.yaml"
+    assert found.resolve("A::X") == "base.yaml"
+
+
 def test_cyclic_mappings_are_refused() -> None:
     with pytest.raises(errors.StackValidationFailed, match="A -> B -> A"):
         registry({"A": "B", "B": "A"}).resolve("A")

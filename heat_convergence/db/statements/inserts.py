@@ -1,0 +1,26 @@
+"""The insertion of many rows at once.
+
+Called by the repositories of tables that get many rows in a transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+
+def insert_rows(
+    connection: Connection, table: sa.Table, rows: Sequence[Mapping[str, Any]]
+) -> None:
+    """Insert rows with the same columns, leaving out those that are NULL in all of them.
+
+    A new stack has them in a third of its columns, each of which a driver in Python takes a
+    microsecond to write for each row.
+    """
+    if not rows:
+        return
+    names = [name for name in rows[0] if any(row[name] is not None for row in rows)]
+    connection.execute(table.insert(), [{name: row[name] for name in names} for row in rows])
