@@ -32,14 +32,16 @@ from heat_convergence.db.statements.resource_rows import (
     ANY_OF_IDS,
     NARROW_COLUMNS,
     STACK_INDEX,
+    for_update,
+    for_update_skip_locked,
+    select_narrow_rows,
+)
+from heat_convergence.db.statements.resource_updates import (
     apply_each_transition,
     apply_leased_transition,
     apply_transition,
     as_parameters,
-    for_update,
-    for_update_skip_locked,
     new_values,
-    select_narrow_rows,
     with_marks,
 )
 from heat_convergence.db.tables import resource

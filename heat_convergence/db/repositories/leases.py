@@ -15,14 +15,16 @@ from heat_convergence.db.statements import stack_rows
 from heat_convergence.db.statements.edge_rows import VERSION, edge_parameters
 from heat_convergence.db.statements.resource_rows import (
     COLUMNS,
-    LEASE_TOKEN,
     NARROW_COLUMNS,
-    apply_unchanged_transition,
     for_update,
     for_update_skip_locked,
     from_rows,
     select_by_ids,
     select_narrow_rows,
+)
+from heat_convergence.db.statements.resource_updates import (
+    LEASE_TOKEN,
+    apply_unchanged_transition,
 )
 from heat_convergence.db.tables import resource, resource_graph
 from heat_convergence.db.tables import stack as stack_table

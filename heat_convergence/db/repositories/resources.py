@@ -31,6 +31,8 @@ from heat_convergence.db.statements.resource_rows import (
     select_narrow_rows,
     select_planned,
     select_rows,
+)
+from heat_convergence.db.statements.resource_updates import (
     update_each_row,
     update_rows,
     with_encryption,

@@ -26,8 +26,10 @@ from heat_convergence.db.repositories.resources import SqlResourceRepository
 from heat_convergence.db.statements import hinted_observations, snapshot_rows
 from heat_convergence.db.statements.readable_rows import read_each, select_earliest
 from heat_convergence.db.statements.resource_rows import (
-    apply_transition,
     lock_matching,
+)
+from heat_convergence.db.statements.resource_updates import (
+    apply_transition,
     update_rows,
 )
 from heat_convergence.db.tables import resource, snapshot, stack

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -166,7 +167,8 @@ def test_columns_without_a_value_are_not_sent(seeder):
     finally:
         sa.event.remove(engine, "before_cursor_execute", note)
     (insert,) = (each for each in sent if each.startswith("INSERT INTO resource "))
-    assert "replaces" in insert and "replaced_by" not in insert
+    assert "replaces" in insert
+    assert "replaced_by" not in insert
     assert seeder.rows("a", "b") == rows
 
 
@@ -183,3 +185,43 @@ def test_stack_is_locked_with_its_resources(seeder, count):
         assert tx.stacks.lock_with_resources("stack-2", ["other"]) == (stack, [])
         assert tx.stacks.lock_with_resources("stack-2", []) == (stack, [])
         assert tx.stacks.lock_with_resources("nobody", ["other"]) == (None, [])
+
+
+def test_many_rows_get_their_own_values(seeder):
+    names = [f"r{at:03}" for at in range(120)]
+    changes = {
+        name: {
+            "sensitive": at % 2 == 0,  # and the long values encrypted
+            "attributes": {"n": True if at % 2 else 1},  # equal in Python, not in JSON
+            "data": {},
+            "properties": None,
+            "physical_id": None if at % 3 else name,
+            "action_started_at": None if at % 4 else time_at(at),
+            "requires": ("x",) if at % 5 else (),
+            "job": None,
+            "status": Status.FAILED if at % 6 else Status.COMPLETE,
+        }
+        for at, name in enumerate(names)
+    }
+    before = [changed_row(FULL, id=name, name=name) for name in names]
+    seeder.resources(*before)
+    with seeder.store.transaction() as tx:
+        tx.resources.update_each(dict(reversed(changes.items())))
+    expected = [changed_row(row, **changes[row.id]) for row in before]
+    assert seeder.rows(*names) == expected
+    types = [type(row.physical.attributes["n"]) for row in seeder.rows(*names[:2])]
+    assert types == [int, bool]
+
+
+@pytest.mark.parametrize("common", ["", "both"])
+@pytest.mark.parametrize("own", [{}, {"a": "first", "b": "second"}, {"b": "second"}])
+def test_transitions_of_several_rows_append_their_own_marks(seeder, own, common):
+    posted = {"job": Verb.CONVERGE, "job_state": JobState.POSTED}
+    seeder.resources(resource_row("a", **posted), resource_row("b", timeline="old", **posted))
+    transition = replace(CLAIM, marks=common, own_marks=own)
+    with seeder.store.transaction() as tx:
+        tx.jobs.apply_each({name: (transition, {"physical_id": name}) for name in ("a", "b")})
+    a, b = seeder.rows("a", "b")
+    assert (a.job.timeline or "") == own.get("a", "") + common
+    assert b.job.timeline == "old" + own.get("b", "") + common
+    assert (a.physical.id, b.physical.id) == ("a", "b")
