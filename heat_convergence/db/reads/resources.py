@@ -19,7 +19,6 @@ from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.job import DesiredState
 from heat_convergence.convergence.model.json_value import Json
 from heat_convergence.convergence.model.resource import Resource
-from heat_convergence.db.column_types import dump_json
 from heat_convergence.db.drift.reads import (
     DRIFT_COLUMNS,
     RESOURCES_WITH_DRIFT,
@@ -225,33 +224,6 @@ def list_full_of_stacks(conn: Connection, stack_ids: Collection[str]) -> list[Re
 def list_planned(conn: Connection, stack_id: str) -> list[Resource]:
     """Return all rows of the stack as planning takes them, without their contents."""
     return from_planned_rows(conn.execute(select_planned(stack_id)))
-
-
-def list_requiring(conn: Connection, stack_id: str, name: str) -> list[str]:
-    """Return names of the desired resources that require ``name``."""
-    return list_requiring_any(conn, [stack_id], [name]).get((stack_id, name), [])
-
-
-def list_requiring_any(
-    conn: Connection, stack_ids: Collection[str], names: Collection[str]
-) -> dict[tuple[str, str], list[str]]:
-    """Return names of the desired resources that require one of ``names``, by stack and name.
-
-    The database leaves out those whose requirements do not contain the text of any name, which
-    are nearly all of a large stack; texts that differ in case are left to the exact comparison.
-    """
-    text = sa.type_coerce(t.c.requires, sa.Text)
-    query = sa.select(t.c.stack_id, t.c.name, t.c.requires).where(
-        t.c.stack_id.in_(stack_ids),
-        t.c.desired == DesiredState.PRESENT,
-        sa.or_(sa.false(), *(text.contains(dump_json(n), autoescape=True) for n in names)),
-    )
-    found: dict[tuple[str, str], list[str]] = {}
-    for row in sorted(conn.execute(query), key=lambda row: row.name):
-        if isinstance(row.requires, tuple):
-            for name in set(row.requires) & set(names):
-                found.setdefault((row.stack_id, name), []).append(row.name)
-    return found
 
 
 def _is_shown() -> sa.ColumnElement[bool]:

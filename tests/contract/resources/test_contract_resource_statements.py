@@ -13,8 +13,8 @@ from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.graph_edge import Edge
 from heat_convergence.convergence.model.job import DesiredState, JobState, Verb
 from heat_convergence.convergence.model.resource_columns import COLUMNS, WIDE_COLUMNS
-from heat_convergence.db.column_types import NameList
-from heat_convergence.db.reads.resources import list_requiring
+from heat_convergence.db import column_types
+from heat_convergence.db.reads.dependents import list_requiring
 from heat_convergence.testing.memory.store import MemoryStore
 from heat_convergence.testing.sample_rows import changed_row, resource_row, stack_row, time_at
 from tests.contract.test_contract_resources import FULL, without_wide_columns
@@ -106,24 +106,51 @@ def test_every_column_that_may_change_in_a_version_is_compared():
 NAMES = ["r1", "R1", "r11", "r%", "r_", 'r"1', "r\\1", "r/1", "ré", "r]", "r,"]
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_dependents_are_found_by_their_requirements(seeder, name, monkeypatch):
+@pytest.fixture
+def decoded(monkeypatch):
+    """The lists of names that are read, as text."""
+    texts = []
+    decode = column_types._decode_json
+    monkeypatch.setattr(
+        column_types, "_decode_json", lambda *args: texts.append(args[0]) or decode(*args)
+    )
+    return texts
+
+
+def seed_dependents(seeder, name):
     if isinstance(seeder.store, MemoryStore):
         pytest.skip("reads of the API are SQL only")
     seeder.resources(
+        resource_row("required", name=name),
         *(resource_row(f"u{at}", requires=("x", each)) for at, each in enumerate(NAMES)),
         *(resource_row(f"v{at}", requires=(f"other{at}",)) for at in range(50)),
         resource_row("old", requires=(name,), desired=DesiredState.ABSENT),
     )
-    decoded = []
-    read = NameList.process_result_value
-    monkeypatch.setattr(
-        NameList, "process_result_value", lambda *args: decoded.append(args[1]) or read(*args)
-    )
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_dependents_are_found_by_their_requirements(seeder, name, decoded):
+    seed_dependents(seeder, name)
     with seeder.store.database.read() as connection:
         found = list_requiring(connection, "stack-1", name)
     assert found == [f"u{NAMES.index(name)}"]
     assert len(decoded) <= 2  # of databases that compare texts without their case
+
+
+@pytest.mark.parametrize("reverse", [False, True], ids=["goal", "deletion"])
+def test_dependents_are_found_by_the_graph(seeder, decoded, reverse):
+    seed_dependents(seeder, "r1")
+    user = f"u{NAMES.index('r1')}"
+    pairs = [("required", user), ("required", "old"), ("v1", "required"), ("v2", "v3")]
+    edges = [Edge(*reversed(pair)) if reverse else Edge(*pair) for pair in pairs]
+    ends = [Edge("required", None)] if reverse else []
+    with seeder.store.transaction() as tx:
+        tx.graph.add_edges("stack-1", 1, [*edges, *ends])
+        tx.graph.add_edges("stack-1", 0, [Edge("required", "v4")])  # of an earlier traversal
+    with seeder.store.database.read() as connection:
+        assert list_requiring(connection, "stack-1", "r1") == [user]
+        assert list_requiring(connection, "stack-1", "nobody") == []
+    assert len(decoded) == 2  # of the two that have an edge and are desired
 
 
 def test_rows_of_a_large_stack_are_inserted_in_chunks(seeder):

@@ -31,7 +31,7 @@ from heat_convergence.common.errors import InvalidRequestValue
 from heat_convergence.convergence.model.resource import InputResource
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.db.drift import nested_stacks
-from heat_convergence.db.reads import resources, stacks
+from heat_convergence.db.reads import dependents, resources, stacks
 from heat_convergence.db.reads.resources import ResourceRow
 from heat_convergence.db.repositories.incarnations import SqlIncarnationRepository
 from heat_convergence.db.statements import contents
@@ -109,7 +109,7 @@ class ResourcesController(Controller):
             (row,) = with_resource_breakpoint_reasons(
                 conn, {stack.id: stack}, [_named(conn, stack, resource_name)]
             )
-            users = resources.list_requiring(conn, stack.id, row.name)
+            users = dependents.list_requiring(conn, stack.id, row.name)
             nested = stacks.list_children(conn, [stack.id]).get((stack.id, row.name))
             if nested is not None:
                 drift = nested_stacks.read_of_resource(conn, row.id)
@@ -233,7 +233,7 @@ class ResourcesController(Controller):
             if few is None:
                 users = view.index_required_by(rows)
             else:
-                users = resources.list_requiring_any(conn, known.keys(), few)
+                users = dependents.list_requiring_any(conn, known.keys(), few)
         shows_secrets = may_read_secrets(request, self._enforcer)
         return _ResourceList(known, nested, rows, chosen, users, shows_secrets)
 
