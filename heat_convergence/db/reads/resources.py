@@ -29,9 +29,8 @@ from heat_convergence.db.statements import value_dedup
 from heat_convergence.db.statements.readable_rows import replace_unreadable
 from heat_convergence.db.statements.resource_rows import (
     COLUMNS,
-    from_planned_rows,
     from_rows,
-    select_planned,
+    read_planned_rows,
 )
 from heat_convergence.db.statements.stack_rows import NO_TIME
 from heat_convergence.db.tables import resource as t
@@ -223,7 +222,7 @@ def list_full_of_stacks(conn: Connection, stack_ids: Collection[str]) -> list[Re
 
 def list_planned(conn: Connection, stack_id: str) -> list[Resource]:
     """Return all rows of the stack as planning takes them, without their contents."""
-    return from_planned_rows(conn.execute(select_planned(stack_id)))
+    return read_planned_rows(conn, stack_id)
 
 
 def _is_shown() -> sa.ColumnElement[bool]:

@@ -25,11 +25,10 @@ from heat_convergence.db.statements.resource_rows import (
     NARROW_COLUMNS,
     STACK_INDEX,
     for_update,
-    from_planned_rows,
     from_readable_rows,
+    read_planned_rows,
     select_by_ids,
     select_narrow_rows,
-    select_planned,
     select_rows,
 )
 from heat_convergence.db.statements.resource_updates import (
@@ -65,8 +64,7 @@ class SqlResourceRepository(SqlRepository, ResourceRepository):
 
     def lock_by_stack(self, stack_id: str) -> list[Resource]:
         """Lock the stack's rows and return them, by id, as planning needs them."""
-        rows = self._connection.execute(for_update(select_planned(stack_id)))
-        return from_planned_rows(rows)
+        return read_planned_rows(self._connection, stack_id, lock=True)
 
     def get(self, ids: Collection[str]) -> list[Resource]:
         """Return those of the rows that exist, whole, by id."""

@@ -8,6 +8,7 @@ from itertools import pairwise
 import pytest
 import sqlalchemy as sa
 
+from heat_convergence.common.stored_values import StoredValueUnreadable
 from heat_convergence.convergence.model import job_transitions
 from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.graph_edge import Edge
@@ -252,3 +253,18 @@ def test_transitions_of_several_rows_append_their_own_marks(seeder, own, common)
     assert (a.job.timeline or "") == own.get("a", "") + common
     assert b.job.timeline == "old" + own.get("b", "") + common
     assert (a.physical.id, b.physical.id) == ("a", "b")
+
+
+def test_transaction_goes_on_after_a_stack_with_an_unreadable_row(seeder):
+    if isinstance(seeder.store, MemoryStore):
+        pytest.skip("the store in memory has no unreadable rows")
+    seeder.resources(*(resource_row(f"r{at:04}") for at in range(1500)))
+    damage = sa.text("UPDATE resource SET requires = 'x' WHERE id IN ('r0003', 'r1400')")
+    with seeder.store.database.write() as connection:
+        connection.execute(damage)
+    with seeder.store.transaction() as tx:
+        with pytest.raises(StoredValueUnreadable):
+            tx.resources.lock_by_stack("stack-1")
+        assert [row.id for row in tx.resources.lock(["r0001"])] == ["r0001"]
+        tx.resources.update(["r0001"], status_reason="goes on")
+    assert seeder.row("r0001").state.reason == "goes on"
