@@ -60,7 +60,9 @@ _UNCHANGED = sa.and_(
     ),
 )
 _PLAIN = frozenset({str, int, bool, datetime})
-_TOGETHER = 50  # rows in one statement, whose text has each of their values
+# The numbers of rows in one statement, whose text has each of their values.  They are few, because
+# each is a statement that stays in memory; the last row is repeated up to the next of them.
+_ROWS_TOGETHER = (1, 2, 4, 8, 16, 25, 50)
 
 
 @lru_cache(maxsize=128)
@@ -218,18 +220,19 @@ def update_each_row(
     rows = {row_id: dict(changes[row_id]) for row_id in sorted(changes)}
     value_dedup.store_shared(connection, list(rows.values()))
     waiting = iter(rows.items())
-    while some := dict(islice(waiting, _TOGETHER)):
-        _update_together(connection, some, marks or {})
+    while some := list(islice(waiting, _ROWS_TOGETHER[-1])):
+        size = next(each for each in _ROWS_TOGETHER if each >= len(some))
+        _update_together(connection, some + some[-1:] * (size - len(some)), marks or {})
 
 
 def _update_together(
-    connection: Connection, rows: Mapping[str, dict[str, Any]], marks: Mapping[str, str]
+    connection: Connection, rows: Sequence[tuple[str, dict[str, Any]]], marks: Mapping[str, str]
 ) -> None:
-    values = [with_encryption(row) for row in rows.values()]
+    values = [with_encryption(row) for _row_id, row in rows]
     own = tuple(name for name in values[0] if not _are_same([row[name] for row in values]))
     common = tuple(name for name in values[0] if name not in own)
     parameters = {f"new_{name}": values[0][name] for name in common}
-    for at, (row_id, row) in enumerate(zip(rows, values, strict=True)):
+    for at, ((row_id, _row), row) in enumerate(zip(rows, values, strict=True)):
         parameters[f"row_id_{at}"] = row_id
         parameters |= {f"new_{name}_{at}": row[name] for name in own}
         if marks:
