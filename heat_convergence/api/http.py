@@ -67,6 +67,11 @@ class ApiRequest(pecan.Request):  # type: ignore[misc]  # untyped library
             self._read = True
         return self._json_object
 
+    def take_json_object(self) -> Mapping[str, Json] | None:
+        """Return the same object and forget it, so that it does not outlast its use."""
+        document, self._json_object = self.json_object, None
+        return document
+
     @property
     def json(self) -> Json:
         """The same object; pecan reads it to find arguments."""

@@ -42,19 +42,30 @@ from heat_convergence.template.template import Template
 
 
 @dataclass(frozen=True, slots=True)
-class PreparedStack:
-    """A root stack's validated goal, stored nowhere yet.
+class GoalContent:
+    """What is stored of a root stack's goal.
 
     Attributes:
         contents: content hash to text, of the template and all files.
     """
 
     goal: Goal
-    evaluated: EvaluatedTemplate
     desired_resources: Mapping[str, DesiredResource]
     contents: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedStack(GoalContent):
+    """A root stack's validated goal, stored nowhere yet, with what it was made of."""
+
+    evaluated: EvaluatedTemplate
     environment: Environment
     files: TemplateFiles
+
+    @property
+    def content(self) -> GoalContent:
+        """What is stored, without the parsed template: a third of the memory of a large stack."""
+        return GoalContent(self.goal, self.desired_resources, self.contents)
 
 
 class StackBuilder:

@@ -10,6 +10,7 @@ docs/reference/validation.rst.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Mapping
 from typing import Any
 
@@ -106,6 +107,8 @@ class TemplateEvaluator:
         self._parameters = values | parameter_values.pseudo_parameters(self._version, stack)
         self._resources = self._section_map(self._dialect.resources)
         self._enabled: dict[str, bool] = {}
+        # A cycle of references would keep the template until the next garbage collection.
+        this = weakref.proxy(self)
         self._scope = TemplateScope(
             self._budget,
             stack,
@@ -116,7 +119,7 @@ class TemplateEvaluator:
                 resources=self._resources,
                 invalid_parameters=frozenset(template.parameter_names) - self._schemas.keys(),
             ),
-            is_enabled=self._is_enabled,
+            is_enabled=lambda name: bool(this._is_enabled(name)),
         )
         self._conditions = Conditions(
             template.section(self._dialect.conditions),
@@ -392,9 +395,5 @@ class TemplateEvaluator:
         self._scope.reads_hidden_parameter = False
         self._charge_section(raw[dialect.value], (*path, dialect.value))
         value = self._evaluator.evaluate(raw[dialect.value], self._budget.location, _OUTPUT)
-        return OutputDefinition(
-            name,
-            None if value is OMIT else value,
-            text,
-            sensitive=self._scope.reads_hidden_parameter,
-        )
+        shown, sensitive = None if value is OMIT else value, self._scope.reads_hidden_parameter
+        return OutputDefinition(name, shown, text, sensitive=sensitive)

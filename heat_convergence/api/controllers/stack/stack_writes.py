@@ -44,7 +44,7 @@ from heat_convergence.db.reads import resources
 from heat_convergence.stacks import quotas
 from heat_convergence.stacks.adoption import adopted_resources
 from heat_convergence.stacks.goal.kept_resources import UpdateBase
-from heat_convergence.stacks.goal.stack_builder import PreparedStack, StackBuilder
+from heat_convergence.stacks.goal.stack_builder import GoalContent, StackBuilder
 from heat_convergence.stacks.source.template_source import (
     StoredGoal,
     TemplateSource,
@@ -62,7 +62,23 @@ class StackWritesController(Controller):
 
     def create(self, request: ApiRequest) -> webob.Response:
         """Create a stack, or adopt the resources of an abandoned one."""
-        body = parse_stack_body(request.json_object, BodyPurpose.CREATE)
+        stack, content, adopted = self._prepare_new(request)
+        self.services.lifecycle.before_operation(stack, stack.action)
+        with delegation_for_new_stack(self.services, request, stack):
+            started = run_in_transaction(
+                self.services,
+                lambda tx: store_new_stack(tx, self.services, request, stack, content, adopted),
+            )
+        send_messages(self.services.bus, started.outgoing_messages, self.services.settings)
+        response = json_response(view.format_created_stack(stack, request.base_url), 201)
+        response.location = stack_url(request.base_url, stack)
+        return response
+
+    def _prepare_new(
+        self, request: ApiRequest
+    ) -> tuple[Stack, GoalContent, Mapping[str, Json] | None]:
+        """Return a new stack with its goal, and the resources that it adopts."""
+        body = parse_stack_body(request.take_json_object(), BodyPurpose.CREATE)
         enabled = self.options.enable_stack_adopt
         body, adopted = merge_adopt_stack_data(body, self.services.limits, enabled=enabled)
         stack = stack_from_body(request, body, self.services)
@@ -76,28 +92,15 @@ class StackWritesController(Controller):
         prepared = self._builder.prepare_new(
             source, stack, self._enforcer.type_forbidden_for(request)
         )
-        self.services.lifecycle.before_operation(stack, stack.action)
-        with delegation_for_new_stack(self.services, request, stack):
-            started = run_in_transaction(
-                self.services,
-                lambda tx: store_new_stack(tx, self.services, request, stack, prepared, adopted),
-            )
-        send_messages(self.services.bus, started.outgoing_messages, self.services.settings)
-        response = json_response(view.format_created_stack(stack, request.base_url), 201)
-        response.location = stack_url(request.base_url, stack)
-        return response
+        return stack, prepared.content, adopted
 
     def update(self, request: ApiRequest, stack_name: str, stack_id: str) -> webob.Response:
         """Replace the goal of a stack."""
-        body = parse_stack_body(request.json_object, BodyPurpose.UPDATE)
-        return self._change(request, stack_name, stack_id, body, BodyPurpose.UPDATE)
+        return self._change(request, stack_name, stack_id, BodyPurpose.UPDATE)
 
     def patch(self, request: ApiRequest, stack_name: str, stack_id: str) -> webob.Response:
         """Change parts of the goal of a stack."""
-        body = parse_stack_body(request.json_object, BodyPurpose.PATCH)
-        rule = "stacks:update_no_change" if body.is_empty_patch else "stacks:update_patch"
-        self._enforcer.enforce(request, rule)
-        return self._change(request, stack_name, stack_id, body, BodyPurpose.PATCH)
+        return self._change(request, stack_name, stack_id, BodyPurpose.PATCH)
 
     def delete(self, request: ApiRequest, stack_name: str, stack_id: str) -> webob.Response:
         """Delete a stack; ``skip`` names resources to leave alone.
@@ -122,37 +125,39 @@ class StackWritesController(Controller):
         return empty_response()
 
     def _change(
-        self, request: ApiRequest, name: str, stack_id: str, body: StackBody, purpose: BodyPurpose
+        self, request: ApiRequest, name: str, stack_id: str, purpose: BodyPurpose
     ) -> webob.Response:
+        stack, update = self._prepare_change(request, name, stack_id, purpose)
+        self.services.lifecycle.before_operation(stack, Action.UPDATE)
+        renew_delegation(self.services, request, stack)
+        started = run_in_transaction(
+            self.services, lambda tx: start_update(tx, self.services, update)
+        )
+        send_messages(self.services.bus, started.outgoing_messages, self.services.settings)
+        return status_response(request, 202)
+
+    def _prepare_change(
+        self, request: ApiRequest, name: str, stack_id: str, purpose: BodyPurpose
+    ) -> tuple[Stack, StackUpdate]:
+        """Return the stack as it is, and the update that the request asks for."""
+        body = parse_stack_body(request.take_json_object(), purpose)
+        if purpose is BodyPurpose.PATCH:
+            rule = "stacks:update_no_change" if body.is_empty_patch else "stacks:update_patch"
+            self._enforcer.enforce(request, rule)
         with self.database.read() as conn:
             stack = get_undeleted_stack(conn, request, name, stack_id)
             replaced_goal = load_replaced_goal(self._builder, conn, stack, purpose)
         quotas.check_updatable(stack)
         source = source_of_update(self._builder.sources, body, purpose, replaced_goal)
         values = stack_values_of_update(body, purpose)
+        state_source = update_state_source(body, self.options)
         prepared = self._builder.prepare_update(
             source,
             replace(with_new_timeout(stack, values), goal_id=self.services.ids()),
             self._enforcer.type_forbidden_for(request),
-            UpdateBase(
-                replaced_goal,
-                lambda: list_rows(self.services, stack),
-                update_state_source(body, self.options),
-            ),
+            UpdateBase(replaced_goal, lambda: list_rows(self.services, stack), state_source),
         )
-        self.services.lifecycle.before_operation(stack, Action.UPDATE)
-        renew_delegation(self.services, request, stack)
-        update = StackUpdate(
-            stack.id,
-            prepared,
-            values,
-            update_state_source(body, self.options),
-        )
-        started = run_in_transaction(
-            self.services, lambda tx: start_update(tx, self.services, update)
-        )
-        send_messages(self.services.bus, started.outgoing_messages, self.services.settings)
-        return status_response(request, 202)
+        return stack, StackUpdate(stack.id, prepared.content, values, state_source)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +169,7 @@ class StackUpdate:
     """
 
     stack_id: str
-    prepared: PreparedStack
+    content: GoalContent
     values: Mapping[str, Any]
     state_source: StateSource
 
@@ -174,7 +179,7 @@ def store_new_stack(
     services: ApiServices,
     request: ApiRequest,
     stack: Stack,
-    prepared: PreparedStack,
+    content: GoalContent,
     entries: Mapping[str, Json] | None = None,
 ) -> StartedTraversal:
     """Store a new stack and start its first traversal.
@@ -184,19 +189,17 @@ def store_new_stack(
         services: the services of the API.
         request: the request, whose caller may have no quota.
         stack: the stack.
-        prepared: its goal.
+        content: its goal.
         entries: the resources of an abandoned stack to adopt, by name.
     """
-    tx.contents.put(prepared.contents)
+    tx.contents.put(content.contents)
     started = traversal.create_stack(
         tx,
         stack=stack,
-        goal=prepared.goal,
-        desired_resources=prepared.desired_resources,
+        goal=content.goal,
+        desired_resources=content.desired_resources,
         context=new_traversal_context(services),
-        adopted_resources=adopted_resources(
-            entries, prepared.desired_resources, services.registry
-        ),
+        adopted_resources=adopted_resources(entries, content.desired_resources, services.registry),
     )
     quotas.check_stack_count(
         tx, stack.project_id, services.options, unlimited=request.caller.is_cloud_admin
@@ -206,14 +209,14 @@ def store_new_stack(
 
 def start_update(tx: Transaction, services: ApiServices, update: StackUpdate) -> StartedTraversal:
     """Start the traversal of an update."""
-    tx.contents.put(update.prepared.contents)
+    tx.contents.put(update.content.contents)
     started = traversal.start_traversal(
         tx,
         traversal.TraversalRequest(
             stack_id=update.stack_id,
             action=Action.UPDATE,
-            goal=update.prepared.goal,
-            desired_resources=update.prepared.desired_resources,
+            goal=update.content.goal,
+            desired_resources=update.content.desired_resources,
             stack_values=update.values,
             state_source=update.state_source,
         ),
