@@ -17,7 +17,7 @@ from heat_convergence.convergence.model.job import DesiredState
 from heat_convergence.db.column_types import dump_json
 from heat_convergence.db.tables import resource, resource_graph, stack
 
-Place = tuple[str, str]  # the id of a stack and the name of a resource
+ResourcePlace = tuple[str, str]  # the id of a stack and the name of a resource
 _REQUIRED, _DEPENDENT = resource.alias("required"), resource.alias("dependent")
 
 
@@ -28,9 +28,9 @@ def list_requiring(conn: Connection, stack_id: str, name: str) -> list[str]:
 
 def list_requiring_any(
     conn: Connection, stack_ids: Collection[str], names: Collection[str]
-) -> dict[Place, list[str]]:
+) -> dict[ResourcePlace, list[str]]:
     """Return names of the desired resources that require one of ``names``, by stack and name."""
-    pairs: set[tuple[Place, str]] = set()
+    pairs: set[tuple[ResourcePlace, str]] = set()
     for row in conn.execute(_by_graph(stack_ids, names)):
         if row.edge is None:
             return _group(_search(conn, stack_ids, names))
@@ -72,7 +72,7 @@ def _by_graph(stack_ids: Collection[str], names: Collection[str]) -> sa.Compound
 
 def _search(
     conn: Connection, stack_ids: Collection[str], names: Collection[str]
-) -> set[tuple[Place, str]]:
+) -> set[tuple[ResourcePlace, str]]:
     """Return what requires one of the names, of all resources of the stacks.
 
     The database leaves out those whose requirements do not contain the text of any name, which
@@ -92,8 +92,8 @@ def _search(
     }
 
 
-def _group(pairs: Iterable[tuple[Place, str]]) -> dict[Place, list[str]]:
-    found: dict[Place, list[str]] = {}
+def _group(pairs: Iterable[tuple[ResourcePlace, str]]) -> dict[ResourcePlace, list[str]]:
+    found: dict[ResourcePlace, list[str]] = {}
     for place, name in sorted(pairs):
         found.setdefault(place, []).append(name)
     return found

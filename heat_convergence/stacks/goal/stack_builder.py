@@ -43,7 +43,7 @@ from heat_convergence.template.template import Template
 
 @dataclass(frozen=True, slots=True)
 class GoalContent:
-    """What is stored of a root stack's goal.
+    """The parts of a root stack's goal that are stored.
 
     Attributes:
         contents: content hash to text, of the template and all files.
@@ -64,7 +64,7 @@ class PreparedStack(GoalContent):
 
     @property
     def content(self) -> GoalContent:
-        """What is stored, without the parsed template: a third of the memory of a large stack."""
+        """The parts that are stored, without the template, which may be large."""
         return GoalContent(self.goal, self.desired_resources, self.contents)
 
 

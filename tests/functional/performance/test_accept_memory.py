@@ -1,4 +1,4 @@
-"""What is in memory while a large stack is written: not the parsed request, nor its template."""
+"""The memory while a large stack is written has neither the parsed request nor its template."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def objects_of_the_template() -> list[str]:
 
 
 @pytest.mark.parametrize("method", ["insert", "lock_by_stack"])
-def test_the_template_is_gone_when_rows_are_written(
+def test_template_is_released_before_rows_are_written(
     heat: ProjectClient, monkeypatch: pytest.MonkeyPatch, method: str
 ) -> None:
     kept: list[list[str]] = []
