@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from sqlalchemy.ext.compiler import compiles
 
 PRIMARY_INDEX = "PRIMARY"
-_INNODB = ("mysql", "mariadb")
+INNODB_DIALECTS = ("mysql", "mariadb")
 
 Statement = TypeVar("Statement", sa.Select[Any], sa.Update)
 
@@ -24,7 +24,7 @@ def force_index(statement: Statement, table: sa.Table, index: str = PRIMARY_INDE
 
     Other databases choose by themselves.
     """
-    for dialect in _INNODB:
+    for dialect in INNODB_DIALECTS:
         if isinstance(statement, sa.Select):
             statement = statement.with_hint(table, f"FORCE INDEX ({index})", dialect)
         else:
@@ -46,7 +46,7 @@ def safe_delete(table: sa.Table) -> SafeDelete:
     return SafeDelete(table)
 
 
-@compiles(SafeDelete, *_INNODB)
+@compiles(SafeDelete, *INNODB_DIALECTS)
 def _compile(delete: SafeDelete, compiler: Any, **options: Any) -> str:
     text = str(compiler.visit_delete(delete, **options))
     if compiler.dialect.is_mariadb:

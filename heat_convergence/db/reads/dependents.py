@@ -55,18 +55,16 @@ def _by_graph(stack_ids: Collection[str], names: Collection[str]) -> sa.Compound
     )
     named = sa.and_(_REQUIRED.c.stack_id.in_(stack_ids), _REQUIRED.c.name.in_(names))
 
-    def ends(of_required: Any, of_other: Any, *, all_of_them: bool) -> sa.Select[Any]:
+    def ends(of_required: Any, of_other: Any, *, outer: bool) -> sa.Select[Any]:
         edge = sa.and_(of_required == _REQUIRED.c.id, graph.version == stack.c.version)
         other = sa.and_(_DEPENDENT.c.id == of_other, _DEPENDENT.c.desired == DesiredState.PRESENT)
-        joined = required.join(resource_graph, edge, isouter=all_of_them)
-        found = sa.select(*columns).select_from(
-            joined.join(_DEPENDENT, other, isouter=all_of_them)
-        )
+        joined = required.join(resource_graph, edge, isouter=outer)
+        found = sa.select(*columns).select_from(joined.join(_DEPENDENT, other, isouter=outer))
         return found.where(named)
 
     return sa.union_all(
-        ends(graph.resource_id, graph.needed_by, all_of_them=True),
-        ends(graph.needed_by, graph.resource_id, all_of_them=False),  # a deletion's are reversed
+        ends(graph.resource_id, graph.needed_by, outer=True),
+        ends(graph.needed_by, graph.resource_id, outer=False),  # of deletions and suspensions
     )
 
 

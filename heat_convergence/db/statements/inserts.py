@@ -15,10 +15,10 @@ from sqlalchemy.engine import Connection
 def insert_rows(
     connection: Connection, table: sa.Table, rows: Sequence[Mapping[str, Any]]
 ) -> None:
-    """Insert rows with the same columns, leaving out those that are NULL in all of them.
+    """Insert rows with the same columns, leaving out columns that are NULL in all of them.
 
-    A new stack has them in a third of its columns, each of which a driver in Python takes a
-    microsecond to write for each row.
+    A third of the columns of a new stack's rows are NULL, and a driver written in Python takes
+    a microsecond to send each value.  A column left out must have no other default.
     """
     if not rows:
         return

@@ -15,7 +15,7 @@ from sqlalchemy.engine import Connection
 from heat_convergence.convergence.model import resource_columns
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.resource_columns import WIDE_COLUMNS, with_values
-from heat_convergence.db.index_hints import force_index
+from heat_convergence.db.index_hints import INNODB_DIALECTS, force_index
 from heat_convergence.db.statements import value_dedup
 from heat_convergence.db.statements.readable_rows import check_row, read_each
 from heat_convergence.db.tables import resource
@@ -120,7 +120,7 @@ def read_planned_rows(
     cursor of PostgreSQL would cost each small stack two round trips more.
     """
     query = for_update(_select_planned(stack_id)) if lock else _select_planned(stack_id)
-    if connection.dialect.name in ("mysql", "mariadb"):
+    if connection.dialect.name in INNODB_DIALECTS:
         query = query.execution_options(yield_per=_READ_AHEAD)
     with connection.execute(query) as rows:
         checked = (check_row("resource", _PLANNED_FIELDS, row) for row in rows)

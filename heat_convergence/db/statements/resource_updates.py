@@ -14,6 +14,7 @@ from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
+from sqlalchemy.util import LRUCache
 
 from heat_convergence.convergence.model import resource_columns
 from heat_convergence.convergence.model.resource import Resource
@@ -63,6 +64,9 @@ _PLAIN = frozenset({str, int, bool, datetime})
 # The numbers of rows in one statement, whose text has each of their values.  They are few, because
 # each is a statement that stays in memory; the last row is repeated up to the next of them.
 _ROWS_TOGETHER = (1, 2, 4, 8, 16, 25, 50)
+# The statements of many rows are large, up to half a megabyte: a cache of their own keeps few.
+_KEPT_STATEMENTS = 32
+_compiled_statements: LRUCache[Any, Any] = LRUCache(_KEPT_STATEMENTS)
 
 
 @lru_cache(maxsize=128)
@@ -238,7 +242,8 @@ def _update_together(
         if marks:
             parameters[f"marks_{at}"] = marks.get(row_id, "")
     update = _build_update_of_each(common, own, len(rows), marked=bool(marks))
-    connection.execute(update, parameters)
+    options = {"compiled_cache": _compiled_statements}
+    connection.execute(update, parameters, execution_options=options)
 
 
 def _are_same(values: Sequence[Any]) -> bool:
@@ -251,7 +256,7 @@ def _are_same(values: Sequence[Any]) -> bool:
     )
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=_KEPT_STATEMENTS)
 def _build_update_of_each(
     common: tuple[str, ...], own: tuple[str, ...], count: int, *, marked: bool
 ) -> sa.Update:

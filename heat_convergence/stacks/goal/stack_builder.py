@@ -42,7 +42,7 @@ from heat_convergence.template.template import Template
 
 
 @dataclass(frozen=True, slots=True)
-class GoalContent:
+class StorableGoal:
     """The parts of a root stack's goal that are stored.
 
     Attributes:
@@ -55,7 +55,7 @@ class GoalContent:
 
 
 @dataclass(frozen=True, slots=True)
-class PreparedStack(GoalContent):
+class PreparedStack(StorableGoal):
     """A root stack's validated goal, stored nowhere yet, with what it was made of."""
 
     evaluated: EvaluatedTemplate
@@ -63,9 +63,9 @@ class PreparedStack(GoalContent):
     files: TemplateFiles
 
     @property
-    def content(self) -> GoalContent:
+    def storable(self) -> StorableGoal:
         """The parts that are stored, without the template, which may be large."""
-        return GoalContent(self.goal, self.desired_resources, self.contents)
+        return StorableGoal(self.goal, self.desired_resources, self.contents)
 
 
 class StackBuilder:

@@ -14,7 +14,7 @@ from heat_convergence.template.template import Template
 from tests.functional.harness import LocalService
 from tests.functional.project_client import ProjectClient, hot_template, resource_definition
 
-NAMES = [f"r{at}" for at in range(50)]
+NAMES = [f"accepted{at}" for at in range(50)]  # as in no other test
 _MARK = "a value that no other test has"
 
 
@@ -31,7 +31,7 @@ def template(value: str) -> Mapping[str, Any]:
 
 
 def objects_of_the_template() -> list[str]:
-    """The kinds of objects that hold definitions as the template or its evaluation has them."""
+    """Return the kinds of living objects that hold definitions of the template."""
     found = []
     for each in gc.get_objects():
         if isinstance(each, ResourceDefinition) and each.properties.get("value") == _MARK:

@@ -125,8 +125,9 @@ class PlanExecutionController(Controller):
         source = source_from_json(self._builder, plan.request["source"])
         prepared = self._builder.prepare_new(source, stack, forbidden)
         require_same_definitions(plan, prepared)
+        storable = prepared.storable
         return PreparedAction(
-            lambda tx: store_new_stack(tx, self.services, request, stack, prepared),
+            lambda tx: store_new_stack(tx, self.services, request, stack, storable),
             delegation_for_new_stack(self.services, request, stack),
         )
 
@@ -145,12 +146,7 @@ class PlanExecutionController(Controller):
         )
         require_same_definitions(plan, prepared)
         renew_delegation(self.services, request, stack)
-        update = StackUpdate(
-            stack.id,
-            prepared,
-            values,
-            state_source,
-        )
+        update = StackUpdate(stack.id, prepared.storable, values, state_source)
         return PreparedAction(guarded(plan, lambda tx: start_update(tx, self.services, update)))
 
     def _prepare_delete(self, request: ApiRequest, plan: StoredPlan) -> PreparedAction:

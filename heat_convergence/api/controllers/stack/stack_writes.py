@@ -44,7 +44,7 @@ from heat_convergence.db.reads import resources
 from heat_convergence.stacks import quotas
 from heat_convergence.stacks.adoption import adopted_resources
 from heat_convergence.stacks.goal.kept_resources import UpdateBase
-from heat_convergence.stacks.goal.stack_builder import GoalContent, StackBuilder
+from heat_convergence.stacks.goal.stack_builder import StackBuilder, StorableGoal
 from heat_convergence.stacks.source.template_source import (
     StoredGoal,
     TemplateSource,
@@ -62,12 +62,12 @@ class StackWritesController(Controller):
 
     def create(self, request: ApiRequest) -> webob.Response:
         """Create a stack, or adopt the resources of an abandoned one."""
-        stack, content, adopted = self._prepare_new(request)
+        stack, storable, adopted = self._prepare_new(request)
         self.services.lifecycle.before_operation(stack, stack.action)
         with delegation_for_new_stack(self.services, request, stack):
             started = run_in_transaction(
                 self.services,
-                lambda tx: store_new_stack(tx, self.services, request, stack, content, adopted),
+                lambda tx: store_new_stack(tx, self.services, request, stack, storable, adopted),
             )
         send_messages(self.services.bus, started.outgoing_messages, self.services.settings)
         response = json_response(view.format_created_stack(stack, request.base_url), 201)
@@ -76,7 +76,7 @@ class StackWritesController(Controller):
 
     def _prepare_new(
         self, request: ApiRequest
-    ) -> tuple[Stack, GoalContent, Mapping[str, Json] | None]:
+    ) -> tuple[Stack, StorableGoal, Mapping[str, Json] | None]:
         """Return a new stack with its goal, and the resources that it adopts."""
         body = parse_stack_body(request.take_json_object(), BodyPurpose.CREATE)
         enabled = self.options.enable_stack_adopt
@@ -92,7 +92,7 @@ class StackWritesController(Controller):
         prepared = self._builder.prepare_new(
             source, stack, self._enforcer.type_forbidden_for(request)
         )
-        return stack, prepared.content, adopted
+        return stack, prepared.storable, adopted
 
     def update(self, request: ApiRequest, stack_name: str, stack_id: str) -> webob.Response:
         """Replace the goal of a stack."""
@@ -157,7 +157,7 @@ class StackWritesController(Controller):
             self._enforcer.type_forbidden_for(request),
             UpdateBase(replaced_goal, lambda: list_rows(self.services, stack), state_source),
         )
-        return stack, StackUpdate(stack.id, prepared.content, values, state_source)
+        return stack, StackUpdate(stack.id, prepared.storable, values, state_source)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +169,7 @@ class StackUpdate:
     """
 
     stack_id: str
-    content: GoalContent
+    storable: StorableGoal
     values: Mapping[str, Any]
     state_source: StateSource
 
@@ -179,7 +179,7 @@ def store_new_stack(
     services: ApiServices,
     request: ApiRequest,
     stack: Stack,
-    content: GoalContent,
+    storable: StorableGoal,
     entries: Mapping[str, Json] | None = None,
 ) -> StartedTraversal:
     """Store a new stack and start its first traversal.
@@ -189,17 +189,19 @@ def store_new_stack(
         services: the services of the API.
         request: the request, whose caller may have no quota.
         stack: the stack.
-        content: its goal.
+        storable: its goal.
         entries: the resources of an abandoned stack to adopt, by name.
     """
-    tx.contents.put(content.contents)
+    tx.contents.put(storable.contents)
     started = traversal.create_stack(
         tx,
         stack=stack,
-        goal=content.goal,
-        desired_resources=content.desired_resources,
+        goal=storable.goal,
+        desired_resources=storable.desired_resources,
         context=new_traversal_context(services),
-        adopted_resources=adopted_resources(entries, content.desired_resources, services.registry),
+        adopted_resources=adopted_resources(
+            entries, storable.desired_resources, services.registry
+        ),
     )
     quotas.check_stack_count(
         tx, stack.project_id, services.options, unlimited=request.caller.is_cloud_admin
@@ -209,14 +211,14 @@ def store_new_stack(
 
 def start_update(tx: Transaction, services: ApiServices, update: StackUpdate) -> StartedTraversal:
     """Start the traversal of an update."""
-    tx.contents.put(update.content.contents)
+    tx.contents.put(update.storable.contents)
     started = traversal.start_traversal(
         tx,
         traversal.TraversalRequest(
             stack_id=update.stack_id,
             action=Action.UPDATE,
-            goal=update.content.goal,
-            desired_resources=update.content.desired_resources,
+            goal=update.storable.goal,
+            desired_resources=update.storable.desired_resources,
             stack_values=update.values,
             state_source=update.state_source,
         ),
