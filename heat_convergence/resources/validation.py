@@ -32,7 +32,7 @@ from heat_convergence.resources.protocol.properties import (
     CustomChecks,
     PropertyMistake,
     assigned_property_names,
-    read_known_properties,
+    validate_properties,
 )
 from heat_convergence.resources.protocol.resource_type import ResourceType
 from heat_convergence.resources.protocol.schema import TypeSchema
@@ -340,7 +340,7 @@ class _Resource:
         """Return the known values and the mistakes, which are added to the problems."""
         if isinstance(raw, Expression):
             return {}, []  # a whole map that is not known yet
-        known, mistakes = read_known_properties(schema, raw or {}, path, custom=self.checks.custom)
+        known, mistakes = validate_properties(schema, raw or {}, path, custom=self.checks.custom)
         mistakes = [mistake for mistake in mistakes if self._is_checked(mistake)]
         for mistake in mistakes:
             hint = self._misspelled_call(schema, raw, mistake.path[len(path) :])

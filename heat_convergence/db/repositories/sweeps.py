@@ -25,13 +25,8 @@ from heat_convergence.db.index_hints import force_index
 from heat_convergence.db.repositories.resources import SqlResourceRepository
 from heat_convergence.db.statements import hinted_observations, snapshot_rows
 from heat_convergence.db.statements.readable_rows import read_each, select_earliest
-from heat_convergence.db.statements.resource_rows import (
-    lock_matching,
-)
-from heat_convergence.db.statements.resource_updates import (
-    apply_transition,
-    update_rows,
-)
+from heat_convergence.db.statements.resource_rows import lock_matching
+from heat_convergence.db.statements.resource_updates import apply_transition, update_rows
 from heat_convergence.db.tables import resource, snapshot, stack
 
 _POSTED_OR_RUNNING = sorted({JobState.POSTED, JobState.RUNNING})

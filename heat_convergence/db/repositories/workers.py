@@ -13,12 +13,8 @@ from heat_convergence.convergence.model.service_record import ServiceRecord
 from heat_convergence.convergence.ports.store import WorkerRepository
 from heat_convergence.db.connection.database import Database
 from heat_convergence.db.repositories.jobs import SqlJobRepository
-from heat_convergence.db.statements.resource_rows import (
-    lock_matching,
-)
-from heat_convergence.db.statements.resource_updates import (
-    update_rows,
-)
+from heat_convergence.db.statements.resource_rows import lock_matching
+from heat_convergence.db.statements.resource_updates import update_rows
 from heat_convergence.db.tables import resource
 from heat_convergence.db.tables import service as service_table
 

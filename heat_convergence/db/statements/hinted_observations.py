@@ -10,12 +10,8 @@ from sqlalchemy.engine import Connection
 from heat_convergence.convergence.drift.change_hints import ChangeHints
 from heat_convergence.convergence.model.job import JobState
 from heat_convergence.convergence.model.job_transitions import request_observation
-from heat_convergence.db.statements.resource_rows import (
-    lock_matching,
-)
-from heat_convergence.db.statements.resource_updates import (
-    update_rows,
-)
+from heat_convergence.db.statements.resource_rows import lock_matching
+from heat_convergence.db.statements.resource_updates import update_rows
 from heat_convergence.db.tables import resource
 
 _CHUNK = 500  # few enough for the database to look rows up by key

@@ -117,8 +117,10 @@ def validate_properties(
     path: SourcePath | str = "properties",
     *,
     custom: CustomChecks | None = None,
-) -> list[PropertyMistake]:
-    """Return all mistakes; a value that is not known yet counts as valid.
+) -> tuple[dict[str, Json], list[PropertyMistake]]:
+    """Return the resolved properties without unknown and invalid values, and all mistakes.
+
+    A value that is not known yet is no mistake.
 
     Args:
         schema: The schema of the resource type.
@@ -126,26 +128,15 @@ def validate_properties(
         path: The path of the properties in the template, for errors.
         custom: Constraint name → function; None leaves custom constraints unchecked.
     """
-    return read_known_properties(schema, raw, path, custom=custom)[1]
-
-
-def known_properties(schema: TypeSchema, raw: Mapping[str, Json]) -> dict[str, Json]:
-    """Resolve properties, leaving out unknown and invalid values."""
-    return read_known_properties(schema, raw, ())[0]
-
-
-def read_known_properties(
-    schema: TypeSchema,
-    raw: Mapping[str, Json],
-    path: SourcePath | str,
-    *,
-    custom: CustomChecks | None = None,
-) -> tuple[dict[str, Json], list[PropertyMistake]]:
-    """Return what ``known_properties`` and ``validate_properties`` return, of one pass."""
     reader = _Reader(custom)
     properties = reader.properties(schema, raw, (path,) if isinstance(path, str) else path)
     known = {name: value for name, value in properties.items() if is_known(value)}
     return known, reader.mistakes
+
+
+def known_properties(schema: TypeSchema, raw: Mapping[str, Json]) -> dict[str, Json]:
+    """Resolve properties, leaving out unknown and invalid values."""
+    return validate_properties(schema, raw)[0]
 
 
 def assigned_property_names(schema: TypeSchema, raw: Mapping[str, Json]) -> frozenset[str]:

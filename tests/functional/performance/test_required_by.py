@@ -1,6 +1,6 @@
-"""What requires a resource: the view of one, which reads the graph, says what the list says.
+"""Agreement of the view of a resource, which reads the graph, with the list about ``required_by``.
 
-The list takes it from the requirements of all resources; both are compared after each message.
+The list takes it from the requirements of all resources; both are read after each message.
 """
 
 from __future__ import annotations
