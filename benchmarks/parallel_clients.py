@@ -71,6 +71,7 @@ def main(command: Sequence[str] | None = None) -> None:
                 database_url=stack.enter_context(temporary_database(arguments.database, folder)),
                 transport_url=stack.enter_context(temporary_vhost(arguments.broker)),
                 concurrency=arguments.concurrency,
+                options={"DEFAULT": {"max_stacks_per_tenant": -1}},
             )
         )
         service.upgrade_database()

@@ -57,7 +57,7 @@ def _modules(path: Path) -> set[str]:
 
 def test_every_import_is_declared(setup_cfg):
     declared = _names(setup_cfg["options"]["install_requires"])
-    for extra in ("otel", "osprofiler"):  # loaded by name, where an option chooses them
+    for extra in ("mysql", "otel", "osprofiler"):  # loaded by name, where an option chooses them
         declared |= _names(setup_cfg["options.extras_require"][extra])
     provided_by = packages_distributions()
     code = [path for path in SOURCES if path.is_relative_to(ROOT / "heat_convergence")]

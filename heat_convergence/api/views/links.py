@@ -29,8 +29,8 @@ def stack_url(base_url: str, stack: Stack) -> str:
 
 def stack_path_url(base_url: str, project_id: str, name: str, stack_id: str) -> str:
     """Return the URL of a stack from the parts of its path."""
-    parts = "/".join(quote(part, safe="") for part in (project_id, "stacks", name, stack_id))
-    return f"{base_url}/v1/{parts}"
+    name, stack_id = quote(name, safe=""), quote(stack_id, safe="")
+    return f"{stacks_url(base_url, project_id)}/{name}/{stack_id}"
 
 
 def resource_url(base_url: str, stack: Stack, resource_name: str) -> str:

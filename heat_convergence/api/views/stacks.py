@@ -9,19 +9,21 @@ from collections.abc import Mapping
 from typing import Any
 
 from heat_convergence.api.views.formats import format_status, format_time
-from heat_convergence.api.views.links import make_link, stack_url
+from heat_convergence.api.views.links import make_link, stack_path_url, stack_url
 from heat_convergence.convergence.model.stack import Stack
+from heat_convergence.db.reads.stack_summaries import StackSummary
 
 Json = Any
 
 
 def format_stack_summary(
-    stack: Stack, base_url: str, *, with_project: bool = False
+    stack: StackSummary, base_url: str, *, with_project: bool = False
 ) -> dict[str, Json]:
     """Return a stack as lists show it; ``with_project`` for administrators."""
+    url = stack_path_url(base_url, stack.project_id, stack.name, stack.id)
     item = {
         "id": stack.id,
-        "links": [make_link(stack_url(base_url, stack), "self")],
+        "links": [make_link(url, "self")],
         "stack_name": stack.name,
         "description": "",
         "stack_status": format_status(stack.action, stack.status),

@@ -11,6 +11,7 @@ import logging
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from importlib import import_module
 from typing import Any
 
 import sqlalchemy as sa
@@ -224,6 +225,8 @@ def _server_engine(url: URL, options: Any) -> Engine:
     if engine.dialect.name in ("mysql", "mariadb"):
         detect_galera(engine, sync_wait=options.mysql_wsrep_sync_wait)
     if engine.dialect.driver == "pymysql":
+        # Not above: the driver is an extra.
+        import_module("heat_convergence.db.connection.mysql_rows").read_rows_quickly(engine)
         share_tls_context(engine)
     reduce_roundtrips(engine)
     return engine

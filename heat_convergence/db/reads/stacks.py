@@ -111,24 +111,29 @@ def list_page(
     conn: Connection, stack_filter: StackFilter, pagination: Pagination | None = None
 ) -> list[Stack]:
     """Return a page of stacks with their tags."""
-    pagination = pagination or Pagination()
-    query = sa.select(*COLUMNS).where(*_conditions(stack_filter))
+    query = select_page(conn, COLUMNS, stack_filter, pagination or Pagination())
+    return _with_tags(conn, [from_row(row) for row in conn.execute(query)])
+
+
+def select_page(
+    conn: Connection, columns: Sequence[Any], stack_filter: StackFilter, pagination: Pagination
+) -> sa.Select[Any]:
+    """Build a SELECT of columns of a page's stacks; a marker's stack is read at once."""
+    query = sa.select(*columns).where(*conditions(stack_filter))
     keys, descending = _order(pagination)
     if pagination.marker is not None:
         scope = StackFilter(stack_filter.project_id, nested=True, deleted=True)
-        marked = sa.select(*keys).where(t.c.id == pagination.marker, *_conditions(scope))
+        marked = sa.select(*keys).where(t.c.id == pagination.marker, *conditions(scope))
         last = conn.execute(marked).first()
         if last is not None:
             query = query.where(rows_after(keys, tuple(last), descending))
     query = query.order_by(*(c.desc() if descending else c.asc() for c in keys))
-    if pagination.limit is not None:
-        query = query.limit(pagination.limit)
-    return _with_tags(conn, [from_row(row) for row in conn.execute(query)])
+    return query if pagination.limit is None else query.limit(pagination.limit)
 
 
 def count(conn: Connection, stack_filter: StackFilter) -> int:
     """Return how many stacks match."""
-    query = sa.select(sa.func.count()).select_from(t).where(*_conditions(stack_filter))
+    query = sa.select(sa.func.count()).select_from(t).where(*conditions(stack_filter))
     return int(conn.execute(query).scalar_one())
 
 
@@ -192,7 +197,8 @@ def _order(at: Pagination) -> tuple[list[sa.ColumnElement[Any]], bool]:
     return [*keys, t.c.id], bool(at.descending)
 
 
-def _conditions(stack_filter: StackFilter) -> Iterable[sa.ColumnElement[bool]]:
+def conditions(stack_filter: StackFilter) -> Iterable[sa.ColumnElement[bool]]:
+    """Yield the conditions on the rows of stacks."""
     if stack_filter.project_id is not None:
         yield t.c.project_id == stack_filter.project_id
     if not stack_filter.nested:

@@ -33,7 +33,12 @@ def from_row(row: Any, tags: Sequence[str] = ()) -> Stack:
 
 def from_row_for_display(row: Any) -> Stack:
     """Return a stack to show: FAILED, with the reason, if its row cannot be decoded."""
-    values, error = replace_unreadable("stack", FIELDS, row, SUBSTITUTES)
+    return Stack(**replace_unreadable_values(FIELDS, row))
+
+
+def replace_unreadable_values(fields: Sequence[str], row: Any) -> dict[str, Any]:
+    """Return the values of a row to show; status and reason say what cannot be decoded."""
+    values, error = replace_unreadable("stack", fields, row, SUBSTITUTES)
     if error:
         values.update(status=Status.FAILED, status_reason=error)
-    return Stack(**values)
+    return values

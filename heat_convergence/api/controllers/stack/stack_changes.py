@@ -20,9 +20,9 @@ from heat_convergence.api.requests.stack_changes import (
     first_marker_time,
 )
 from heat_convergence.api.services import ApiServices
-from heat_convergence.convergence.model.stack import Stack
-from heat_convergence.db.reads import stack_changes, stacks
+from heat_convergence.db.reads import stack_changes, stack_summaries
 from heat_convergence.db.reads.stack_changes import WatchedProject
+from heat_convergence.db.reads.stack_summaries import StackSummary
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class ChangedStacks:
     """
 
     has_changed: bool
-    stacks: list[Stack]
+    stacks: list[StackSummary]
     marker: ChangeMarker
 
 
@@ -76,9 +76,9 @@ def _read_digest(conn: Any, watched: WatchedProject) -> str:
     return stack_changes.find_digests(conn, [watched])[watched]
 
 
-def _list(conn: Any, query: StackListQuery, since: datetime) -> list[Stack]:
+def _list(conn: Any, query: StackListQuery, since: datetime) -> list[StackSummary]:
     filters = replace(query.filters, deleted=True, unfinished_or_started_since=since)
-    return stacks.list_page(conn, filters, query.page)
+    return stack_summaries.list_summaries(conn, filters, query.page)
 
 
 def _key_of(watched: WatchedProject) -> str:

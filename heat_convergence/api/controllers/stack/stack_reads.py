@@ -29,7 +29,8 @@ from heat_convergence.convergence.model.goal import Goal
 from heat_convergence.convergence.model.resource import InputResource
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.db.drift import reads as drift_reads
-from heat_convergence.db.reads import stacks
+from heat_convergence.db.reads import stack_summaries, stacks
+from heat_convergence.db.reads.stack_summaries import StackSummary
 from heat_convergence.db.reads.stacks import StackFilter
 from heat_convergence.db.reads.tree_templates import find_tree_templates
 from heat_convergence.db.repositories.goals import SqlGoalRepository
@@ -65,7 +66,7 @@ class StackReadsController(Controller):
             body |= {"has_changed": changed.has_changed, "changes_marker": str(changed.marker)}
             return json_response(body)
         with self.database.read() as conn:
-            found = stacks.list_page(conn, query.filters, query.page)
+            found = stack_summaries.list_summaries(conn, query.filters, query.page)
             count = stacks.count(conn, query.filters) if query.with_count else None
         body = self._list(request, found)
         if query.page.limit and len(found) == query.page.limit:
@@ -79,7 +80,7 @@ class StackReadsController(Controller):
         hidden = self.options.hidden_stack_tags
         selection = StackFilter(request.project_id, not_tags_any=hidden)
         with self.database.read() as conn:
-            found = stacks.list_page(conn, selection)
+            found = stack_summaries.list_summaries(conn, selection)
         return json_response(self._list(request, found))
 
     def show(self, request: ApiRequest, stack_name: str, stack_id: str) -> webob.Response:
@@ -139,7 +140,7 @@ class StackReadsController(Controller):
             texts = contents.get_contents(conn, set(goal.files.values()))
         return json_response({name: texts[key] for name, key in sorted(goal.files.items())})
 
-    def _list(self, request: ApiRequest, found: list[Stack]) -> dict[str, Json]:
+    def _list(self, request: ApiRequest, found: list[StackSummary]) -> dict[str, Json]:
         admin = request.caller.is_cloud_admin
         base_url = request.base_url
         return {
