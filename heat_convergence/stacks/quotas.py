@@ -17,7 +17,7 @@ from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.ports.store import Transaction
 from heat_convergence.db.reads import stacks
-from heat_convergence.db.reads.stacks import StackFilter
+from heat_convergence.db.repositories.stacks import SqlStackRepository
 from heat_convergence.stacks.services import StackOptions
 from heat_convergence.template.evaluation.resource_definition import ResourceDefinition
 
@@ -41,13 +41,12 @@ def check_new_stack(conn: Any, stack: Stack, options: StackOptions, *, unlimited
         StackExists: a stack of the project has the name.
         RequestLimitExceeded: the project has as many stacks as it may have.
     """
-    same_name = StackFilter(stack.project_id, matches={"name": [stack.name]})
-    if stacks.count(conn, same_name):
+    if stacks.has_live_root(conn, stack.project_id, stack.name):
         raise errors.StackExists(stack.name)
     limit = options.max_stacks_per_tenant
     if limit < 0 or unlimited:
         return
-    if stacks.count(conn, StackFilter(stack.project_id)) >= limit:
+    if SqlStackRepository(conn).count_roots(stack.project_id) >= limit:
         raise _too_many_stacks(limit)
 
 

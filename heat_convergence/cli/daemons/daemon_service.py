@@ -36,7 +36,7 @@ from heat_convergence.resources.registry import IncompleteInstallation
 from heat_convergence.template.functions import yaql
 
 LOG = logging.getLogger(__name__)
-_WAIT_FOR_WORKERS_S = 0.2  # pause of a parent process between two looks at its workers
+_WAIT_FOR_WORKERS_S = 0.5  # pause of a parent process between two looks at its workers
 
 
 class DaemonWorker(Protocol):

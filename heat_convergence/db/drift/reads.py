@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from typing import Any
 
 import sqlalchemy as sa
@@ -122,14 +123,21 @@ def read_drift(row: Any) -> ResourceDrift:
 
 def count_by_status(conn: Connection, of_stack: Stack) -> Mapping[DriftStatus, int]:
     """Return how many resources of the stack, and of those below it, have each status."""
-    query = (
+    query = _build_count(is_root=of_stack.owner_id is None)
+    rows = conn.execute(query, {"stack": of_stack.id})
+    return {DriftStatus(status): number for status, number in rows if is_readable(status)}
+
+
+@cache
+def _build_count(*, is_root: bool) -> sa.Select[Any]:
+    """Build the count of observations by status below the stack with the id ``stack``."""
+    tree = _in_tree(sa.bindparam("stack", type_=stack.c.id.type), observation.c.stack_id, is_root)
+    return (
         sa.select(observation.c.status, sa.func.count())
         .join(resource, sa.and_(resource.c.id == observation.c.resource_id, VALID))
-        .where(of_tree(of_stack, observation.c.stack_id))
+        .where(tree)
         .group_by(observation.c.status)
     )
-    rows = conn.execute(query)
-    return {DriftStatus(status): number for status, number in rows if is_readable(status)}
 
 
 def summarize(counts: Mapping[DriftStatus, int]) -> DriftStatus:
@@ -201,8 +209,12 @@ def _entry_of(row: Any) -> DriftEntry:
 
 def of_tree(of_stack: Stack, stack_id: sa.ColumnElement[Any]) -> sa.ColumnElement[bool]:
     """Return the condition that a column has the id of the stack, or of one below it."""
-    if of_stack.owner_id is not None:
-        tree = descendant_stacks(stack.c.id == of_stack.id)
+    return _in_tree(of_stack.id, stack_id, of_stack.owner_id is None)
+
+
+def _in_tree(head: Any, stack_id: sa.ColumnElement[Any], is_root: bool) -> sa.ColumnElement[bool]:
+    if not is_root:
+        tree = descendant_stacks(stack.c.id == head)
         return stack_id.in_(sa.select(tree.c.id))
-    descendants = sa.select(stack.c.id).where(stack.c.root_id == of_stack.id)
-    return sa.or_(stack_id == of_stack.id, stack_id.in_(descendants))
+    descendants = sa.select(stack.c.id).where(stack.c.root_id == head)
+    return sa.or_(stack_id == head, stack_id.in_(descendants))

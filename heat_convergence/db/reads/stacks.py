@@ -18,6 +18,7 @@ from sqlalchemy.engine import Connection
 from heat_convergence.convergence.model.action import Status
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.db.column_types import UtcTime
+from heat_convergence.db.repositories.stacks import SqlStackRepository
 from heat_convergence.db.statements.stack_rows import COLUMNS
 from heat_convergence.db.statements.stack_rows import from_row_for_display as from_row
 from heat_convergence.db.tables import stack as t
@@ -43,6 +44,15 @@ _FILTERS: Mapping[str, sa.ColumnElement[Any]] = {
     "timeout_mins": t.c.timeout_mins,
     "disable_rollback": t.c.disable_rollback,
 }
+# Built once, as clients that wait for a stack read it again and again.
+_STACK = sa.bindparam("stack", type_=t.c.id.type)
+_GET = sa.select(*COLUMNS).where(t.c.id == _STACK)
+_FIND_LIVE_ROOT = (
+    sa.select(t.c.id)
+    .where(t.c.project_id == sa.bindparam("project"), t.c.name == sa.bindparam("name"))
+    .where(t.c.owner_id.is_(None), t.c.deleted_at.is_(None))
+    .limit(1)
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +87,10 @@ class Pagination:
 
 def get(conn: Connection, stack_id: str) -> Stack | None:
     """Return the stack with its tags, also a deleted one."""
-    return _first(conn, sa.select(*COLUMNS).where(t.c.id == stack_id))
+    row = conn.execute(_GET, {"stack": stack_id}).first()
+    if row is None:
+        return None
+    return replace(from_row(row), tags=SqlStackRepository(conn).get_tags(stack_id))
 
 
 def find_by_id_or_name(conn: Connection, project_id: str, key: str) -> Stack | None:
@@ -135,6 +148,12 @@ def count(conn: Connection, stack_filter: StackFilter) -> int:
     """Return how many stacks match."""
     query = sa.select(sa.func.count()).select_from(t).where(*conditions(stack_filter))
     return int(conn.execute(query).scalar_one())
+
+
+def has_live_root(conn: Connection, project_id: str, name: str) -> bool:
+    """Return whether the project has a root stack of that name."""
+    found = conn.scalar(_FIND_LIVE_ROOT, {"project": project_id, "name": name})
+    return found is not None
 
 
 def get_tree(conn: Connection, stack_id: str, levels: int) -> list[tuple[Stack, int]]:
@@ -235,11 +254,6 @@ def _tagged_all(tags: Collection[str]) -> sa.Select[Any]:
     distinct = sa.func.count(sa.distinct(stack_tag.c.tag))
     grouped = _tagged_any(tags).group_by(stack_tag.c.stack_id)
     return grouped.having(distinct == len(set(tags)))
-
-
-def _first(conn: Connection, query: sa.Select[Any]) -> Stack | None:
-    row = conn.execute(query).first()
-    return None if row is None else _with_tags(conn, [from_row(row)])[0]
 
 
 def _with_tags(conn: Connection, stacks: list[Stack]) -> list[Stack]:

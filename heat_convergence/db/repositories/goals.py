@@ -23,6 +23,12 @@ _FIELDS = Goal.__slots__
 _ENCRYPTED = ("environment", "parameters", "outputs")
 _COLUMNS = tuple(goal_table.c[name] for name in _FIELDS)
 _GET = sa.select(*_COLUMNS).where(goal_table.c.id.in_(sa.bindparam("ids", expanding=True)))
+_OF_STACK = sa.bindparam("stack", type_=goal_table.c.stack_id.type)
+_GET_OLD = sa.select(goal_table.c.id).where(
+    goal_table.c.stack_id == _OF_STACK,
+    goal_table.c.id.not_in(sa.bindparam("kept", expanding=True)),
+    goal_table.c.id.not_in(sa.select(snapshot.c.goal_id).where(snapshot.c.stack_id == _OF_STACK)),
+)
 
 
 class SqlGoalRepository(SqlRepository, GoalRepository):
@@ -58,14 +64,9 @@ class SqlGoalRepository(SqlRepository, GoalRepository):
 
     def delete_except(self, stack_id: str, keep: Collection[str]) -> None:
         """Delete the stack's goals except ``keep`` and those of its snapshots."""
-        saved = sa.select(snapshot.c.goal_id).where(snapshot.c.stack_id == stack_id)
-        old = sa.select(goal_table.c.id).where(
-            goal_table.c.stack_id == stack_id,
-            goal_table.c.id.not_in(sorted(keep)),
-            goal_table.c.id.not_in(saved),
-        )
         # Read first: a DELETE would lock the snapshots that its condition reads.
-        ids = sorted(self._connection.scalars(old))
+        parameters = {"stack": stack_id, "kept": sorted(keep)}
+        ids = sorted(self._connection.scalars(_GET_OLD, parameters))
         if ids:
             self._connection.execute(safe_delete(goal_table).where(goal_table.c.id.in_(ids)))
 

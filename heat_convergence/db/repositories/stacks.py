@@ -60,6 +60,11 @@ _GET_WITH_WORKLOAD = sa.select(
 ).where(stack_table.c.id == sa.bindparam("stack"))
 
 
+_GET_TAGS = (
+    sa.select(stack_tag.c.tag)
+    .where(stack_tag.c.stack_id == sa.bindparam("stack"))
+    .order_by(stack_tag.c.position)
+)
 _COUNT_ROOTS = sa.select(sa.func.count()).where(
     stack_table.c.project_id == sa.bindparam("project"),
     stack_table.c.owner_id.is_(None),
@@ -165,8 +170,7 @@ class SqlStackRepository(SqlRepository, StackRepository):
 
     def get_tags(self, stack_id: str) -> tuple[str, ...]:
         """Return the stack's tags in the user's order."""
-        statement = sa.select(stack_tag.c.tag).where(stack_tag.c.stack_id == stack_id)
-        return tuple(self._connection.scalars(statement.order_by(stack_tag.c.position)))
+        return tuple(self._connection.scalars(_GET_TAGS, {"stack": stack_id}))
 
     def _insert_tags(self, stack_id: str, tags: Sequence[str]) -> None:
         if tags:

@@ -24,6 +24,9 @@ _KEEP = (
     .order_by(content.c.hash)
     .with_for_update(read=True)
 )
+_GET_CONTENTS = sa.select(content.c.hash, content.c.body).where(
+    content.c.hash.in_(sa.bindparam("hashes", expanding=True))
+)
 
 
 def put_contents(connection: Connection, contents: Mapping[str, str]) -> None:
@@ -44,8 +47,7 @@ def get_contents(connection: Connection, hashes: Collection[str]) -> ContentMap:
     """Return those of the texts that are stored and can be decrypted, by hash."""
     if not hashes:
         return ContentMap()
-    statement = sa.select(content.c.hash, content.c.body).where(content.c.hash.in_(sorted(hashes)))
-    rows = connection.execute(statement)
+    rows = connection.execute(_GET_CONTENTS, {"hashes": sorted(hashes)})
     return ContentMap((row.hash, row.body) for row in rows if isinstance(row.body, str))
 
 

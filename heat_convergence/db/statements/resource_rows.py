@@ -119,18 +119,22 @@ def read_planned_rows(
     MySQL and MariaDB send them as they are read, so that a large stack is in memory once. A
     cursor of PostgreSQL would cost each small stack two round trips more.
     """
-    query = for_update(_select_planned(stack_id)) if lock else _select_planned(stack_id)
+    query = _LOCK_PLANNED if lock else _SELECT_PLANNED
     if connection.dialect.name in INNODB_DIALECTS:
         query = query.execution_options(yield_per=_READ_AHEAD)
-    with connection.execute(query) as rows:
+    with connection.execute(query, {"stack": stack_id}) as rows:
         checked = (check_row("resource", _PLANNED_FIELDS, row) for row in rows)
         return [_read_planned((*row[:-1], None if row[-1] else {})) for row in checked]
 
 
-def _select_planned(stack_id: str) -> sa.Select[Any]:
+def _select_planned() -> sa.Select[Any]:
     columns = (*(resource.c[name] for name in _PLANNED_FIELDS), resource.c.properties.is_(None))
     query = force_index(sa.select(*columns), resource, STACK_INDEX)
-    return query.where(resource.c.stack_id == stack_id).order_by(resource.c.id)
+    return query.where(resource.c.stack_id == sa.bindparam("stack")).order_by(resource.c.id)
+
+
+_SELECT_PLANNED = _select_planned()
+_LOCK_PLANNED = for_update(_SELECT_PLANNED)
 
 
 def lock_matching(connection: Connection, ids: Iterable[str], condition: Any) -> list[Any]:
