@@ -18,7 +18,7 @@ from oslo_messaging._metrics.client import oslo_messaging_metrics
 from oslo_messaging._tracing.client import oslo_messaging_tracing
 from oslo_messaging.notify.notifier import _notifier_opts as notifier_opts
 
-from heat_convergence.rpc import rabbit_listener
+from heat_convergence.rpc import memory_listener, rabbit_listener
 
 EXCHANGE = "heat-convergence"
 _LOCK_FOLDER = "/dev/shm"  # nosec B108  # the library has its counter there; holds no data
@@ -59,6 +59,7 @@ def create_transport(
     """
     _register_options(conf, exchange)
     rabbit_listener.install()
+    memory_listener.install()
     return oslo_messaging.get_rpc_transport(conf, url=url)
 
 
@@ -72,6 +73,7 @@ def create_notification_transport(
         url: URL instead of these options.
     """
     _register_options(conf, EXCHANGE)
+    memory_listener.install()
     return oslo_messaging.get_notification_transport(conf, url)
 
 

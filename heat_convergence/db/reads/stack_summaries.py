@@ -14,8 +14,9 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from heat_convergence.convergence.model.action import Action, Status
+from heat_convergence.db.column_types import EnumText, JsonText, UtcTime
 from heat_convergence.db.reads.stacks import Pagination, StackFilter, conditions, select_page
-from heat_convergence.db.statements.stack_rows import replace_unreadable_values
+from heat_convergence.db.statements.stack_rows import FIELDS, replace_unreadable_values
 from heat_convergence.db.tables import stack as t
 from heat_convergence.db.tables import stack_tag
 
@@ -38,7 +39,14 @@ class StackSummary:
     tags: tuple[str, ...] = ()
 
 
-_FIELDS = tuple(field.name for field in fields(StackSummary) if field.name != "tags")
+_SHOWN = tuple(field.name for field in fields(StackSummary) if field.name != "tags")
+# A stack is FAILED in lists, too, if one of its other values cannot be decoded (RULE 11).
+_CHECKED = tuple(
+    name
+    for name in FIELDS
+    if name not in _SHOWN and isinstance(t.c[name].type, UtcTime | EnumText | JsonText)
+)
+_FIELDS = _SHOWN + _CHECKED
 _COLUMNS = tuple(t.c[name] for name in _FIELDS)
 
 
@@ -55,7 +63,10 @@ def list_summaries(
 
 
 def _from_row(row: Any, tags: Sequence[str]) -> StackSummary:
-    return StackSummary(**replace_unreadable_values(_FIELDS, row), tags=tuple(tags))
+    values = replace_unreadable_values(_FIELDS, row)
+    for name in _CHECKED:
+        del values[name]
+    return StackSummary(**values, tags=tuple(tags))
 
 
 def _find_tags(

@@ -1,7 +1,7 @@
 """Stale messages are dropped with a log line and change nothing.
 
 They name a deleted stack or resource, a finished job or an old traversal.  Malformed messages
-are rejected earlier: see ``tests/functional/operations/test_rpc.py``.
+are rejected earlier: see ``tests/functional/messaging/test_rpc.py``.
 """
 
 from __future__ import annotations
