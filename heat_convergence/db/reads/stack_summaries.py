@@ -5,20 +5,17 @@ Called by the lists of the API. Two statements, whatever the number of stacks.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any
 
-import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.db.column_types import EnumText, JsonText, UtcTime
-from heat_convergence.db.reads.stacks import Pagination, StackFilter, conditions, select_page
+from heat_convergence.db.reads.stacks import Pagination, StackFilter, find_tags, select_page
 from heat_convergence.db.statements.stack_rows import FIELDS, replace_unreadable_values
 from heat_convergence.db.tables import stack as t
-from heat_convergence.db.tables import stack_tag
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,29 +53,12 @@ def list_summaries(
     """Return a page of stacks with their tags."""
     pagination = pagination or Pagination()
     rows = conn.execute(select_page(conn, _COLUMNS, stack_filter, pagination)).all()
-    if not rows:
-        return []
-    tags = _find_tags(conn, stack_filter, pagination, [row.id for row in rows])
+    tags = find_tags(conn, stack_filter, pagination, [row.id for row in rows])
     return [_from_row(row, tags.get(row.id, ())) for row in rows]
 
 
-def _from_row(row: Any, tags: Sequence[str]) -> StackSummary:
+def _from_row(row: Any, tags: tuple[str, ...]) -> StackSummary:
     values = replace_unreadable_values(_FIELDS, row)
     for name in _CHECKED:
         del values[name]
-    return StackSummary(**values, tags=tuple(tags))
-
-
-def _find_tags(
-    conn: Connection, stack_filter: StackFilter, pagination: Pagination, ids: Iterable[str]
-) -> dict[str, list[str]]:
-    """Return the tags of stacks by id; those of a whole list without naming each of its ids."""
-    query = sa.select(stack_tag.c.stack_id, stack_tag.c.tag)
-    if pagination.limit is None:
-        query = query.join(t, t.c.id == stack_tag.c.stack_id).where(*conditions(stack_filter))
-    else:
-        query = query.where(stack_tag.c.stack_id.in_(list(ids)))
-    found: dict[str, list[str]] = {}
-    for stack_id, tag in conn.execute(query.order_by(stack_tag.c.stack_id, stack_tag.c.position)):
-        found.setdefault(stack_id, []).append(tag)
-    return found
+    return StackSummary(**values, tags=tags)

@@ -124,8 +124,11 @@ def list_page(
     conn: Connection, stack_filter: StackFilter, pagination: Pagination | None = None
 ) -> list[Stack]:
     """Return a page of stacks with their tags."""
-    query = select_page(conn, COLUMNS, stack_filter, pagination or Pagination())
-    return _with_tags(conn, [from_row(row) for row in conn.execute(query)])
+    pagination = pagination or Pagination()
+    query = select_page(conn, COLUMNS, stack_filter, pagination)
+    found = [from_row(row) for row in conn.execute(query)]
+    tags = find_tags(conn, stack_filter, pagination, [s.id for s in found])
+    return [replace(s, tags=tags.get(s.id, ())) for s in found]
 
 
 def select_page(
@@ -142,6 +145,30 @@ def select_page(
             query = query.where(rows_after(keys, tuple(last), descending))
     query = query.order_by(*(c.desc() if descending else c.asc() for c in keys))
     return query if pagination.limit is None else query.limit(pagination.limit)
+
+
+def find_tags(
+    conn: Connection, stack_filter: StackFilter, pagination: Pagination, ids: Collection[str]
+) -> Mapping[str, tuple[str, ...]]:
+    """Return the tags of a page's stacks by id; stacks without tags are not among them.
+
+    Args:
+        conn: the transaction's connection.
+        stack_filter: that of the page.
+        pagination: without a limit, tags are found by the filter: the ids may be ten thousand.
+        ids: those of the page's stacks.
+    """
+    if not ids:
+        return {}
+    query = sa.select(stack_tag.c.stack_id, stack_tag.c.tag)
+    if pagination.limit is None:
+        query = query.join(t, t.c.id == stack_tag.c.stack_id).where(*conditions(stack_filter))
+    else:
+        query = query.where(stack_tag.c.stack_id.in_(ids))
+    found: dict[str, list[str]] = {}
+    for stack_id, tag in conn.execute(query.order_by(stack_tag.c.stack_id, stack_tag.c.position)):
+        found.setdefault(stack_id, []).append(tag)
+    return {stack_id: tuple(tags) for stack_id, tags in found.items()}
 
 
 def count(conn: Connection, stack_filter: StackFilter) -> int:
@@ -254,15 +281,3 @@ def _tagged_all(tags: Collection[str]) -> sa.Select[Any]:
     distinct = sa.func.count(sa.distinct(stack_tag.c.tag))
     grouped = _tagged_any(tags).group_by(stack_tag.c.stack_id)
     return grouped.having(distinct == len(set(tags)))
-
-
-def _with_tags(conn: Connection, stacks: list[Stack]) -> list[Stack]:
-    if not stacks:
-        return stacks
-    query = sa.select(stack_tag.c.stack_id, stack_tag.c.tag).where(
-        stack_tag.c.stack_id.in_([s.id for s in stacks])
-    )
-    tags: dict[str, list[str]] = {}
-    for stack_id, tag in conn.execute(query.order_by(stack_tag.c.stack_id, stack_tag.c.position)):
-        tags.setdefault(stack_id, []).append(tag)
-    return [replace(s, tags=tuple(tags[s.id])) if s.id in tags else s for s in stacks]
