@@ -109,6 +109,14 @@ OPTS = [
         default=[],
         help="Stacks with one of these tags are not listed.",
     ),
+    cfg.IntOpt(
+        "partial_update_min_resources",
+        default=500,
+        min=0,
+        help="Number of resources of a template from which on an update evaluates no more of it"
+        " than what changes and what that requires, where the rest of the stack is at rest. An"
+        " update of a smaller template evaluates all of it.",
+    ),
     cfg.FloatOpt(
         "template_fetch_timeout",
         default=60.0,

@@ -38,6 +38,8 @@ class StackOptions:
         max_snapshots_per_stack: negative for no limit.
         region: value of the pseudo parameter ``OS::region``.
         template_fetch_timeout_s: seconds for all templates of one request together.
+        partial_update_min_resources: the resources of a template from which on an update may look
+            at a part of it.
         fetch_private_addresses: whether ``template_url`` may name this network.
     """
 
@@ -49,6 +51,7 @@ class StackOptions:
     region: str | None = None
     template_fetch_timeout_s: float = 60.0
     fetch_private_addresses: bool = False
+    partial_update_min_resources: int = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

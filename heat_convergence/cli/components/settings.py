@@ -137,6 +137,7 @@ def _stack_option_values(conf: cfg.ConfigOpts) -> dict[str, Any]:
         "max_resources_per_stack": conf.max_resources_per_stack,
         "max_nested_stack_depth": conf.max_nested_stack_depth,
         "max_snapshots_per_stack": conf.max_snapshots_per_stack,
+        "partial_update_min_resources": conf.partial_update_min_resources,
         "region": conf.region_name_for_services,
         "template_fetch_timeout_s": conf.template_fetch_timeout,
         "fetch_private_addresses": conf.template_fetch_private_addresses,

@@ -21,6 +21,7 @@ from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.resource_columns import get_column
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.model.transition_rules import PLANNED_COLUMNS, JobTransition
+from heat_convergence.convergence.planning.goal_part import GoalPartOutdated
 from heat_convergence.convergence.planning.plan import Plan
 from heat_convergence.convergence.ports.store import Transaction
 
@@ -62,6 +63,7 @@ def store_plan(
     plan: Plan,
     context: TraversalContext,
     previous: Sequence[Resource] = (),
+    others: int = 0,
 ) -> StartedTraversal:
     """Write a plan and dispatch its first jobs.
 
@@ -70,10 +72,20 @@ def store_plan(
         stack: the stack as the traversal has it.
         plan: the plan.
         context: the time, the ids and the settings.
-        previous: the stack's rows as they are stored and locked.
+        previous: the rows that the plan is about, as they are stored and locked.
+        others: the number of the stack's rows that the plan leaves out; their edges stay.
+
+    Raises:
+        GoalPartOutdated: the stored graph does not have all of the others.
     """
     jobs = _schedule_first(plan, context)
-    _write_rows(tx, stack, plan, jobs, previous)
+    if others:
+        carried = tx.graph.carry_over(stack.id, stack.version, [row.id for row in previous])
+        if carried < others:  # an imported stack has no graph
+            raise GoalPartOutdated(f"{others} resources have {carried} edges")
+    elif stack.version > 1:  # a new stack has no graph yet
+        tx.graph.clear(stack.id)
+    _write_rows(tx, plan, jobs, previous)
     tx.graph.add_edges(stack.id, stack.version, plan.edges)
     tx.graph.add_physical_dependencies(
         stack.id, [(row.id, used) for row in jobs for used in row.physical.dependencies]
@@ -86,17 +98,11 @@ def store_plan(
 
 
 def _write_rows(
-    tx: Transaction,
-    stack: Stack,
-    plan: Plan,
-    jobs: Sequence[Resource],
-    previous: Sequence[Resource],
+    tx: Transaction, plan: Plan, jobs: Sequence[Resource], previous: Sequence[Resource]
 ) -> None:
     added = {row.id for row in plan.added}
     changed = {row.id for row in plan.changed}
     rescheduled = {row.id for row in plan.rescheduled}
-    if stack.version > 1:  # a new stack has no graph yet
-        tx.graph.clear(stack.id)
     tx.resources.delete(plan.discarded_ids)
     tx.resources.insert([row for row in jobs if row.id in added])
     tx.jobs.apply_each(

@@ -37,6 +37,11 @@ from heat_convergence.convergence.planning.desired_state import (
     PlanContext,
     StateSource,
 )
+from heat_convergence.convergence.planning.goal_part import (
+    GoalPart,
+    GoalPartOutdated,
+    has_reached_goal,
+)
 from heat_convergence.convergence.planning.plan import Plan, plan_action, plan_goal
 from heat_convergence.convergence.ports.store import Transaction
 
@@ -84,6 +89,7 @@ class TraversalRequest:
         initiator: whose request it is.
         state_source: OBSERVED observes everything before it is left as it is.
         observed_names: with OBSERVED, the names of the resources that are observed; None for all.
+        part: the part of the goal that ``desired_resources`` are; None for all of it.
     """
 
     stack_id: str
@@ -94,6 +100,7 @@ class TraversalRequest:
     initiator: Initiator = Initiator.USER
     state_source: StateSource = StateSource.RECORDED
     observed_names: frozenset[str] | None = None
+    part: GoalPart | None = None
 
 
 def create_stack(
@@ -138,6 +145,7 @@ def start_traversal(
     Raises:
         EntityNotFound: there is no such stack.
         NotSupported: the stack's state forbids the action.
+        GoalPartOutdated: the stack beside the request's part of the goal is not at rest.
     """
     stack = tx.stacks.lock(request.stack_id)
     if stack is None or stack.deleted_at is not None:
@@ -160,15 +168,38 @@ def start_traversal(
         stack = replace(stack, goal_id=goal.id, complete_goal_id=_rollback_goal(before, action))
     if before.quarantines:  # the new traversal tries to delete them itself
         tx.quarantine.delete_by_stack(stack.id)
-    rows = tx.resources.lock_by_stack(stack.id)
+    rows, others = _lock_rows(tx, before, stack.version, request.part)
     if before.stabilizing:
         cancel_reads(tx, rows)
     plan = _plan(tx, stack, rows, request, context)
     _save_stack(tx, stack, request.stack_values)
-    tx.resources.set_versions(stack.id, stack.version)
-    started = store_plan(tx, stack, plan, context, rows)
+    started = store_plan(tx, stack, plan, context, rows, others)
     messages = (*messages, *started.outgoing_messages)
     return replace(started, outgoing_messages=messages, growth=_growth(rows, request))
+
+
+def _lock_rows(
+    tx: Transaction, before: Stack, version: int, part: GoalPart | None
+) -> tuple[list[Resource], int]:
+    """Lock all rows of the stack for its next version.
+
+    Returns:
+        The rows to plan with, and how many others there are, which stay as they are.
+    """
+    if part is None:
+        rows = tx.resources.lock_by_stack(before.id)
+        tx.resources.set_versions(before.id, version)
+        return rows, 0
+    if before.version != part.version or not has_reached_goal(before):
+        raise GoalPartOutdated("the stack has another goal")
+    count = tx.resources.set_versions(before.id, version)
+    at_rest = part.changing.issuperset(
+        tx.resources.find_unsettled(before.id, part.implementations)
+    )
+    rows = tx.resources.lock_by_names(before.id, part.names)
+    if not at_rest or not part.admits_others(count - len(rows)):
+        raise GoalPartOutdated("not all other resources are at rest")
+    return rows, count - len(rows)
 
 
 def _leaves_goal(before: Stack, action: Action) -> bool:
@@ -229,7 +260,8 @@ def _store_goal(
         for desired in desired_resources.values()
         for key, text in desired.contents.items()
     }
-    stored, own_texts = deduplicate(replace(goal, content_hashes=tuple(texts)))
+    hashes = dict.fromkeys([*goal.content_hashes, *texts])
+    stored, own_texts = deduplicate(replace(goal, content_hashes=tuple(hashes)))
     tx.contents.put({**texts, **own_texts})
     tx.goals.insert(stored)
 

@@ -19,6 +19,15 @@ SINGLE_STEP = "step"
 RELEASES_EARLY = "early"
 """Among a row's hooks: others may start in this traversal before its job is done."""
 
+MARKS_ALONE = (
+    (),
+    (SINGLE_STEP,),
+    (RELEASES_EARLY,),
+    (SINGLE_STEP, RELEASES_EARLY),
+    (RELEASES_EARLY, SINGLE_STEP),
+)
+"""The hooks of a row that has none but marks of its last traversal."""
+
 ADOPTED_STACK = "adopted"
 """Key in a row's data: the document of the nested stack that is to be adopted."""
 

@@ -237,8 +237,8 @@ def _is_marked_unhealthy(row: Resource) -> bool:
     return failed and row.job.verb is None
 
 
-def is_at_goal(row: Resource, desired: DesiredResource) -> bool:
-    """Return whether the row is at rest and has what the goal wants, as far as rows say."""
+def is_settled(row: Resource) -> bool:
+    """Return whether a wanted resource is healthy and nothing is to be done with it."""
     return (
         row.job.verb is None
         and row.job.state is None  # a contradiction between rows; a new job clears it
@@ -246,6 +246,13 @@ def is_at_goal(row: Resource, desired: DesiredResource) -> bool:
         and row.state.status is Status.COMPLETE
         and row.state.action is not Action.INIT
         and not row.physical.suspended
+    )
+
+
+def is_at_goal(row: Resource, desired: DesiredResource) -> bool:
+    """Return whether the row is at rest and has what the goal wants, as far as rows say."""
+    return (
+        is_settled(row)
         # None: the nested stack has failed without a request of this one.
         and not (desired.has_nested_stack and row.physical.properties_hash is None)
         and row.physical.applied_hash == desired.definition_hash

@@ -19,6 +19,20 @@ class GraphRepository(Protocol):
     def clear(self, stack_id: str) -> None:
         """Delete all edges and physical dependencies of the stack."""
 
+    def carry_over(self, stack_id: str, version: int, replaced: Collection[str]) -> int:
+        """Make the stack's edges those of its next traversal, all of them ready.
+
+        Its physical dependencies are deleted, which only rows with a job have.
+
+        Args:
+            stack_id: the stack.
+            version: the version of the next traversal.
+            replaced: ids of resources whose requirements are to be inserted anew.
+
+        Returns:
+            The number of edges that are left.
+        """
+
     def add_edges(self, stack_id: str, version: int, edges: Iterable[Edge]) -> None:
         """Insert edges, none of them twice."""
 

@@ -31,6 +31,17 @@ class ResourceRepository(Protocol):
             properties or not.
         """
 
+    def lock_by_names(self, stack_id: str, names: Collection[str]) -> list[Resource]:
+        """Lock the stack's rows of these names; return them as ``lock_by_stack`` does."""
+
+    def find_unsettled(self, stack_id: str, implementations: Mapping[str, str]) -> list[str]:
+        """Return the names of the stack's rows that are not at rest, see ``is_at_rest``.
+
+        Args:
+            stack_id: the stack.
+            implementations: type → what implements it.
+        """
+
     def get(self, ids: Collection[str]) -> list[Resource]:
         """Return those of the rows that exist, whole, by id; locks none."""
 
@@ -59,8 +70,12 @@ class ResourceRepository(Protocol):
             ValueError: a column belongs to the job state machine, see ``jobs.apply_each``.
         """
 
-    def set_versions(self, stack_id: str, version: int) -> None:
-        """Set the version of all of the stack's rows, and clear their timelines."""
+    def set_versions(self, stack_id: str, version: int) -> int:
+        """Set the version of all of the stack's rows, and clear their timelines.
+
+        Returns:
+            The number of rows; all of them are locked.
+        """
 
     def delete(self, ids: Collection[str]) -> None:
         """Delete rows that the graph does not name any more."""

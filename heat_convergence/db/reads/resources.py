@@ -30,6 +30,7 @@ from heat_convergence.db.statements.readable_rows import replace_unreadable
 from heat_convergence.db.statements.resource_rows import (
     COLUMNS,
     from_rows,
+    read_named_rows,
     read_planned_rows,
 )
 from heat_convergence.db.statements.stack_rows import NO_TIME
@@ -220,9 +221,16 @@ def list_full_of_stacks(conn: Connection, stack_ids: Collection[str]) -> list[Re
     return from_rows(conn, conn.execute(query))
 
 
-def list_planned(conn: Connection, stack_id: str) -> list[Resource]:
-    """Return all rows of the stack as planning takes them, without their contents."""
-    return read_planned_rows(conn, stack_id)
+def list_planned(
+    conn: Connection, stack_id: str, names: Collection[str] | None = None
+) -> list[Resource]:
+    """Return the rows of the stack, or of some names, as planning takes them.
+
+    They come without their contents.
+    """
+    if names is None:
+        return read_planned_rows(conn, stack_id)
+    return read_named_rows(conn, stack_id, names)
 
 
 def _is_shown() -> sa.ColumnElement[bool]:

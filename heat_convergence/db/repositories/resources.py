@@ -24,8 +24,10 @@ from heat_convergence.db.statements.resource_rows import (
     COLUMNS,
     NARROW_COLUMNS,
     STACK_INDEX,
+    find_unsettled_names,
     for_update,
     from_readable_rows,
+    read_named_rows,
     read_planned_rows,
     select_by_ids,
     select_narrow_rows,
@@ -66,6 +68,14 @@ class SqlResourceRepository(SqlRepository, ResourceRepository):
         """Lock the stack's rows and return them, by id, as planning needs them."""
         return read_planned_rows(self._connection, stack_id, lock=True)
 
+    def lock_by_names(self, stack_id: str, names: Collection[str]) -> list[Resource]:
+        """Lock the stack's rows of these names and return them, by id, as planning needs them."""
+        return read_named_rows(self._connection, stack_id, names, lock=True)
+
+    def find_unsettled(self, stack_id: str, implementations: Mapping[str, str]) -> list[str]:
+        """Return the names of the stack's rows that are not at rest."""
+        return list(self._connection.scalars(find_unsettled_names(stack_id, implementations)))
+
     def get(self, ids: Collection[str]) -> list[Resource]:
         """Return those of the rows that exist, whole, by id."""
         return select_rows(self._connection, _GET, ids=sorted(ids)) if ids else []
@@ -103,12 +113,12 @@ class SqlResourceRepository(SqlRepository, ResourceRepository):
             reject_owned_columns(values)
         update_each_row(self._connection, changes)
 
-    def set_versions(self, stack_id: str, version: int) -> None:
+    def set_versions(self, stack_id: str, version: int) -> int:
         """Set the version of all of the stack's rows, and clear their timelines."""
         of_stack = resource.update().where(resource.c.stack_id == stack_id)
-        self._connection.execute(
+        return self._connection.execute(
             force_index(of_stack, resource, STACK_INDEX).values(version=version, timeline=None)
-        )
+        ).rowcount
 
     def delete(self, ids: Collection[str]) -> None:
         """Delete rows that the graph does not name any more."""

@@ -6,14 +6,16 @@ columns, which the observer does not need.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from heat_convergence.convergence.model import resource_columns
-from heat_convergence.convergence.model.resource import Resource
+from heat_convergence.convergence.model.action import Action, Status
+from heat_convergence.convergence.model.job import DesiredState
+from heat_convergence.convergence.model.resource import MARKS_ALONE, Resource
 from heat_convergence.convergence.model.resource_columns import WIDE_COLUMNS, with_values
 from heat_convergence.db.index_hints import INNODB_DIALECTS, force_index
 from heat_convergence.db.statements import value_dedup
@@ -32,6 +34,7 @@ _read_planned = resource_columns.build_reader(
 )
 
 _READ_AHEAD = 1000  # rows
+_NAMES_AT_ONCE = 500  # few enough for the database to look rows up by key
 
 # What runs for every job is built once: building it takes longer than running it.
 IDS: sa.BindParameter[Any] = sa.bindparam("ids", expanding=True)
@@ -123,18 +126,65 @@ def read_planned_rows(
     if connection.dialect.name in INNODB_DIALECTS:
         query = query.execution_options(yield_per=_READ_AHEAD)
     with connection.execute(query, {"stack": stack_id}) as rows:
-        checked = (check_row("resource", _PLANNED_FIELDS, row) for row in rows)
-        return [_read_planned((*row[:-1], None if row[-1] else {})) for row in checked]
+        return _from_planned_rows(rows)
 
 
-def _select_planned() -> sa.Select[Any]:
+def read_named_rows(
+    connection: Connection, stack_id: str, names: Collection[str], *, lock: bool = False
+) -> list[Resource]:
+    """Return the rows of a stack with these names as ``read_planned_rows`` does."""
+    query, ordered = _LOCK_NAMED if lock else _SELECT_NAMED, sorted(names)
+    found: list[Resource] = []
+    for at in range(0, len(ordered), _NAMES_AT_ONCE):
+        parameters = {"stack": stack_id, "names": ordered[at : at + _NAMES_AT_ONCE]}
+        found += _from_planned_rows(connection.execute(query, parameters))
+    return sorted(found, key=lambda row: row.id)
+
+
+def _from_planned_rows(rows: Iterable[Any]) -> list[Resource]:
+    checked = (check_row("resource", _PLANNED_FIELDS, row) for row in rows)
+    return [_read_planned((*row[:-1], None if row[-1] else {})) for row in checked]
+
+
+def find_unsettled_names(stack_id: str, implementations: Mapping[str, str]) -> sa.Select[str]:
+    """Build the query of the names of rows for which ``goal_part.is_at_rest`` does not hold.
+
+    Args:
+        stack_id: the stack, all rows of which are locked.
+        implementations: type → what implements it.
+    """
+    c = resource.c
+    implemented = [
+        sa.and_(c.type == name, c.implementation == implementation)
+        for name, implementation in sorted(implementations.items())
+    ]
+    at_rest = sa.and_(
+        c.job.is_(None),
+        c.job_state.is_(None),
+        c.desired == DesiredState.PRESENT,
+        c.status == Status.COMPLETE,
+        c.action.not_in([Action.INIT, Action.DELETE]),
+        c.suspended == sa.false(),
+        c.applied_hash.is_not(None),  # else the comparison would be neither true nor false
+        c.applied_hash == c.definition_hash,
+        c.hooks_and_restrictions.in_(MARKS_ALONE),
+        sa.or_(sa.false(), *implemented),
+    )
+    return sa.select(c.name).where(c.stack_id == stack_id, sa.not_(at_rest))
+
+
+def _select_planned(index: str) -> sa.Select[Any]:
     columns = (*(resource.c[name] for name in _PLANNED_FIELDS), resource.c.properties.is_(None))
-    query = force_index(sa.select(*columns), resource, STACK_INDEX)
+    query = force_index(sa.select(*columns), resource, index)
     return query.where(resource.c.stack_id == sa.bindparam("stack")).order_by(resource.c.id)
 
 
-_SELECT_PLANNED = _select_planned()
+_SELECT_PLANNED = _select_planned(STACK_INDEX)
 _LOCK_PLANNED = for_update(_SELECT_PLANNED)
+_SELECT_NAMED = _select_planned("ix_resource_stack_id_name").where(
+    resource.c.name.in_(sa.bindparam("names", expanding=True))
+)
+_LOCK_NAMED = for_update(_SELECT_NAMED)
 
 
 def lock_matching(connection: Connection, ids: Iterable[str], condition: Any) -> list[Any]:

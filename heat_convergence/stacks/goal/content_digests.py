@@ -240,11 +240,12 @@ def _special_types(registry: ResourceTypeRegistry) -> _SpecialTypes:
             if each.generated_types != frozenset()
         },
         frozenset(each.name for each in registry if each.stack_source_property is not None),
-        frozenset(each.name for each in registry if _may_repeat_properties(each)),
+        frozenset(each.name for each in registry if may_repeat_properties(each)),
     )
 
 
-def _may_repeat_properties(resource_type: ResourceType) -> bool:
+def may_repeat_properties(resource_type: ResourceType) -> bool:
+    """Return whether resources of the type may act in every update, changed or not."""
     return type(resource_type).repeated_properties is not ResourceType.repeated_properties
 
 

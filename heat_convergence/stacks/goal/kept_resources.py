@@ -6,7 +6,7 @@ the update itself would make; must not read anything but its arguments.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import count
@@ -29,13 +29,19 @@ class UpdateBase:
 
     Attributes:
         goal: the replaced goal; None if its rows or texts are missing.
-        load_rows: gives the stack's resources; called only if services would be asked.
+        load_rows: gives the stack's resources, or those of some names; called only if services
+            would be asked.
         state_source: whether the update observes what it leaves as it is.
+        stored_stack: the stack as it is stored, for an update that may look at a part of its
+            template; None if it looks at all of it.
+        part_names: names of the resources of that part; None for all.
     """
 
     goal: StoredGoal | None
-    load_rows: Callable[[], Sequence[Resource]] = tuple
+    load_rows: Callable[[Collection[str] | None], Sequence[Resource]] = lambda _names: ()
     state_source: StateSource = StateSource.RECORDED
+    stored_stack: Stack | None = None
+    part_names: frozenset[str] | None = None
 
 
 def find_kept_names(

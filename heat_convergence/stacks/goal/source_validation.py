@@ -132,7 +132,7 @@ class SourceValidator:
         Parameters are left out if neither they nor any resource changes.
         """
         kept = find_kept_names(
-            base.load_rows(),
+            base.load_rows(base.part_names),
             validated.desired_resources,
             stack,
             base.state_source,

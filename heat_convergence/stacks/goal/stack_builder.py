@@ -9,21 +9,24 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from heat_convergence.common.errors import Error
 from heat_convergence.common.failures import RowsContradict
 from heat_convergence.convergence.lifecycle.rollback import DesiredEvaluation
 from heat_convergence.convergence.model.goal import Goal
 from heat_convergence.convergence.model.snapshot import Snapshot
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.planning.desired_state import DesiredResource
+from heat_convergence.convergence.planning.goal_part import GoalPart
 from heat_convergence.convergence.ports.store import Transaction
 from heat_convergence.db.repositories.goals import SqlGoalRepository
 from heat_convergence.db.statements import contents
 from heat_convergence.resources.nested.template_cache import TemplateFiles, content_hash
 from heat_convergence.stacks import quotas, snapshot_data
 from heat_convergence.stacks.event_sinks.sink_types import check_event_sinks
+from heat_convergence.stacks.goal.changed_part import find_changed_part
 from heat_convergence.stacks.goal.desired_resources import derive_desired_resources
 from heat_convergence.stacks.goal.goal_builder import GoalBuilder, GoalInputs, build_goal
 from heat_convergence.stacks.goal.kept_resources import UpdateBase
@@ -47,11 +50,13 @@ class StorableGoal:
 
     Attributes:
         contents: content hash to text, of the template and all files.
+        part: the part of the goal that ``desired_resources`` are; None for all of it.
     """
 
     goal: Goal
     desired_resources: Mapping[str, DesiredResource]
     contents: Mapping[str, str]
+    part: GoalPart | None = field(default=None, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +70,7 @@ class PreparedStack(StorableGoal):
     @property
     def storable(self) -> StorableGoal:
         """The parts that are stored, without the template, which may be large."""
-        return StorableGoal(self.goal, self.desired_resources, self.contents)
+        return StorableGoal(self.goal, self.desired_resources, self.contents, part=self.part)
 
 
 class StackBuilder:
@@ -118,7 +123,38 @@ class StackBuilder:
             Error: the first mistake, in the order in which clients expect it.
         """
         quotas.check_resource_count(len(source.template.resource_names), self._services.options)
+        if base is not None:
+            prepared = self._prepare_part(source, stack, is_type_forbidden, base)
+            if prepared is not None:
+                return prepared
         return self._prepare(source, stack, is_type_forbidden, base)
+
+    def _prepare_part(
+        self,
+        source: TemplateSource,
+        stack: Stack,
+        is_type_forbidden: TypeForbidden,
+        base: UpdateBase,
+    ) -> PreparedStack | None:
+        """Return the goal by the part of its template that an update changes.
+
+        None if that cannot be told from the rest, or if anything in it is wrong.
+        """
+        found = find_changed_part(self._services, source, stack, base, is_type_forbidden)
+        replaced_goal = base.goal
+        if found is None or replaced_goal is None:
+            return None
+        try:
+            base = replace(base, part_names=found.part.names)
+            prepared = self._prepare(found.source, stack, is_type_forbidden, base)
+        except Error:
+            return None  # the whole has the same mistake, perhaps with others before it
+        goal, replaced = prepared.goal, replaced_goal.goal
+        if goal.parameters != replaced.parameters:
+            return None
+        # Definitions of the rest may refer to contents of the replaced goal.
+        goal = replace(goal, content_hashes=replaced.content_hashes)
+        return replace(prepared, goal=goal, part=found.part)
 
     def _prepare(
         self,
@@ -193,8 +229,9 @@ class StackBuilder:
         None where its rows or texts are lost: an update with a template repairs that.
         """
         try:
-            goal = replace(_goal_row(conn, stack), files={})
-            return _with_texts(goal, contents.get_contents(conn, _content_hashes(goal)))
+            goal = _goal_row(conn, stack)
+            texts = contents.get_contents(conn, {goal.template_hash})
+            return StoredGoal(goal, texts[goal.template_hash], {})
         except RowsContradict:
             return None
 

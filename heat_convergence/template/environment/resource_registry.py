@@ -179,9 +179,9 @@ class ResourceRegistry:
         inherited = self.base is not None and self.base._names_resource(resource_name)
         return inherited or resource_name in self._resources()
 
-    def _has_resource_entries(self) -> bool:
+    def has_resource_entries(self) -> bool:
         """Return whether any entry, here or below, is for some resources alone."""
-        inherited = self.base is not None and self.base._has_resource_entries()
+        inherited = self.base is not None and self.base.has_resource_entries()
         return inherited or bool(self._resource_patterns)
 
     def _resources(self) -> Mapping[str, Json]:
@@ -198,7 +198,7 @@ class ResourceRegistry:
 
     def hooks_and_restrictions(self, resource_name: str) -> frozenset[str]:
         """Return the hooks, restricted actions and, as words, policies of a resource."""
-        if not self._has_resource_entries():
+        if not self.has_resource_entries():
             return frozenset()
         window = self.repair_window(resource_name)
         level = self.readiness(resource_name)

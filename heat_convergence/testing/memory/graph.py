@@ -21,6 +21,19 @@ class MemoryGraphRepository(MemoryRepository, GraphRepository):
         for key in [key for key in self._tables.physical_dependencies if key[0] == stack_id]:
             del self._tables.physical_dependencies[key]
 
+    def carry_over(self, stack_id: str, version: int, replaced: Collection[str]) -> int:
+        """Make the stack's edges those of its next traversal, all of them ready."""
+        edges = [row for row in self._tables.edges() if row.stack_id == stack_id]
+        self.clear(stack_id)
+        kept = [
+            row
+            for row in edges
+            if (row.resource_id if row.needed_by is None else row.needed_by) not in replaced
+        ]
+        ready = [Edge(row.resource_id, row.needed_by, True, level=row.level) for row in kept]
+        self.add_edges(stack_id, version, ready)
+        return len(kept)
+
     def add_edges(self, stack_id: str, version: int, edges: Iterable[Edge]) -> None:
         """Insert edges between existing resources, none of them twice."""
         for edge in edges:

@@ -15,6 +15,7 @@ from heat_convergence.convergence.model.resource_columns import (
     with_values,
 )
 from heat_convergence.convergence.model.transition_rules import reject_owned_columns
+from heat_convergence.convergence.planning.goal_part import is_at_rest
 from heat_convergence.convergence.ports.incarnations import IncarnationRepository
 from heat_convergence.convergence.ports.resources import ResourceRepository
 from heat_convergence.testing.memory.graph import MemoryGraphRepository
@@ -44,6 +45,15 @@ class MemoryResourceRepository(MemoryRepository, ResourceRepository):
     def lock_by_stack(self, stack_id: str) -> list[Resource]:
         """Return the stack's rows, by id, as planning needs them."""
         return [as_planned(row) for row in self.get_by_stack(stack_id)]
+
+    def lock_by_names(self, stack_id: str, names: Collection[str]) -> list[Resource]:
+        """Return the stack's rows of these names, by id, as planning needs them."""
+        return [row for row in self.lock_by_stack(stack_id) if row.name in names]
+
+    def find_unsettled(self, stack_id: str, implementations: Mapping[str, str]) -> list[str]:
+        """Return the names of the stack's rows that are not at rest."""
+        rows = self.get_by_stack(stack_id)
+        return [row.name for row in rows if not is_at_rest(row, implementations)]
 
     def get(self, ids: Collection[str]) -> list[Resource]:
         """Return those of the rows that exist, whole, by id."""
@@ -76,10 +86,11 @@ class MemoryResourceRepository(MemoryRepository, ResourceRepository):
             reject_owned_columns(values)
         self._tables.update_each_resource(changes)
 
-    def set_versions(self, stack_id: str, version: int) -> None:
+    def set_versions(self, stack_id: str, version: int) -> int:
         """Set the version of all of the stack's rows, and clear their timelines."""
         ids = [row.id for row in self.get_by_stack(stack_id)]
         self._tables.update_resources(ids, {"version": version, "timeline": None})
+        return len(ids)
 
     def delete(self, ids: Collection[str]) -> None:
         """Delete rows that the graph does not name any more."""

@@ -10,16 +10,23 @@ from typing import Any
 
 import pytest
 
+from heat_convergence.api.services import ApiOptions
 from heat_convergence.db.reads import dependents
+from heat_convergence.stacks.goal import changed_part
 from tests.functional.harness import LocalService
 from tests.functional.project_client import ProjectClient, hot_template, resource_definition
 
 Json = Any
 
 
-@pytest.fixture
-def heat(tmp_path: Any) -> Iterator[ProjectClient]:
-    service = LocalService(f"sqlite:///{tmp_path}/hc.sqlite")
+@pytest.fixture(params=["whole", "part"])
+def heat(
+    tmp_path: Any, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[ProjectClient]:
+    """Return a service whose updates look at the whole template, or at what changes."""
+    options = ApiOptions(partial_update_min_resources=1 if request.param == "part" else 500)
+    monkeypatch.setattr(changed_part, "_LARGEST_SHARE", 1.0)
+    service = LocalService(f"sqlite:///{tmp_path}/hc.sqlite", options)
     yield ProjectClient(service)
     service.close()
 

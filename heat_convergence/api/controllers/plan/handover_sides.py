@@ -135,7 +135,7 @@ class HandoverPlans(Controller):
             history = read_type_history(conn, stack.project_id)
         source = source_of_update(self._builder.sources, body, purpose, replaced_goal)
         forbidden = self._enforcer.type_forbidden_for(request)
-        base = UpdateBase(replaced_goal, lambda: tree.rows)
+        base = UpdateBase(replaced_goal, lambda _names: tree.rows)
         values = stack_values_of_update(body, purpose)
         timed = with_new_timeout(stack, values)
         prepared = self._builder.prepare_update(source, timed, forbidden, base)
@@ -158,7 +158,7 @@ class HandoverPlans(Controller):
             source,
             replace(tree.stack, goal_id=self.services.ids()),
             self._enforcer.type_forbidden_for(request),
-            UpdateBase(replaced_goal, lambda: tree.rows),
+            UpdateBase(replaced_goal, lambda _names: tree.rows),
         )
         return HandoverSide(tree, source, prepared, values_from_json(stored["values"]))
 

@@ -128,7 +128,7 @@ class PlanCreationController(Controller):
         source = source_of_update(self._builder.sources, body, purpose, replaced_goal)
         forbidden = self._enforcer.type_forbidden_for(request)
         state_source = update_state_source(body, self.options)
-        base = UpdateBase(replaced_goal, lambda: tree.rows, state_source)
+        base = UpdateBase(replaced_goal, lambda _names: tree.rows, state_source)
         timed = with_new_timeout(stack, stack_values_of_update(body, purpose))
         prepared = self._builder.prepare_update(source, timed, forbidden, base)
         resources = preview_goal(self.services, self._builder, prepared, tree)

@@ -142,7 +142,9 @@ class PlanExecutionController(Controller):
             source_from_json(self._builder, plan.request["source"]),
             replace(with_new_timeout(stack, values), goal_id=self.services.ids()),
             self._enforcer.type_forbidden_for(request),
-            UpdateBase(replaced_goal, lambda: list_rows(self.services, stack), state_source),
+            UpdateBase(
+                replaced_goal, lambda names: list_rows(self.services, stack, names), state_source
+            ),
         )
         require_same_definitions(plan, prepared)
         renew_delegation(self.services, request, stack)

@@ -120,7 +120,7 @@ class PreviewsController(Controller):
         forbidden = self._enforcer.type_forbidden_for(request)
         timed = with_new_timeout(stack, stack_values_of_update(body, purpose))
         prepared = self._builder.prepare_update(
-            source, timed, forbidden, UpdateBase(replaced_goal, lambda: rows)
+            source, timed, forbidden, UpdateBase(replaced_goal, lambda _names: rows)
         )
         context = self._context(stack, rows)
         changes = preview_changes(context, prepared.evaluated, prepared.desired_resources)

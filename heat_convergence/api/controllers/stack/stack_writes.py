@@ -6,8 +6,10 @@ the earlier goal; answers as soon as the first jobs are handed to the bus.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import logging
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import webob
@@ -39,6 +41,7 @@ from heat_convergence.convergence.model.json_value import Json
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.planning.desired_state import StateSource
+from heat_convergence.convergence.planning.goal_part import GoalPartOutdated
 from heat_convergence.convergence.ports.store import Transaction
 from heat_convergence.db.reads import resources
 from heat_convergence.stacks import quotas
@@ -50,6 +53,8 @@ from heat_convergence.stacks.source.template_source import (
     TemplateSource,
     TemplateSourceReader,
 )
+
+LOG = logging.getLogger(__name__)
 
 
 class StackWritesController(Controller):
@@ -130,11 +135,21 @@ class StackWritesController(Controller):
         stack, update = self._prepare_change(request, name, stack_id, purpose)
         self.services.lifecycle.before_operation(stack, Action.UPDATE)
         renew_delegation(self.services, request, stack)
-        started = run_in_transaction(
-            self.services, lambda tx: start_update(tx, self.services, update)
-        )
+        try:
+            started = self._start(update)
+        except GoalPartOutdated as outdated:
+            LOG.info(
+                "update evaluated as a whole: stack=%(stack)s reason=%(reason)s",
+                {"stack": stack.id, "reason": outdated},
+            )
+            started = self._start(update.whole())
         send_messages(self.services.bus, started.outgoing_messages, self.services.settings)
         return status_response(request, 202)
+
+    def _start(self, update: StackUpdate) -> StartedTraversal:
+        return run_in_transaction(
+            self.services, lambda tx: start_update(tx, self.services, update)
+        )
 
     def _prepare_change(
         self, request: ApiRequest, name: str, stack_id: str, purpose: BodyPurpose
@@ -151,13 +166,18 @@ class StackWritesController(Controller):
         source = source_of_update(self._builder.sources, body, purpose, replaced_goal)
         values = stack_values_of_update(body, purpose)
         state_source = update_state_source(body, self.options)
-        prepared = self._builder.prepare_update(
-            source,
-            replace(with_new_timeout(stack, values), goal_id=self.services.ids()),
-            self._enforcer.type_forbidden_for(request),
-            UpdateBase(replaced_goal, lambda: list_rows(self.services, stack), state_source),
+        updated = replace(with_new_timeout(stack, values), goal_id=self.services.ids())
+        base = UpdateBase(
+            replaced_goal, lambda names: list_rows(self.services, stack, names), state_source
         )
-        return stack, StackUpdate(stack.id, prepared.storable, values, state_source)
+
+        def prepare(base: UpdateBase) -> StorableGoal:
+            forbidden = self._enforcer.type_forbidden_for(request)
+            return self._builder.prepare_update(source, updated, forbidden, base).storable
+
+        storable = prepare(replace(base, stored_stack=stack))
+        prepare_whole = partial(prepare, base) if storable.part is not None else None
+        return stack, StackUpdate(stack.id, storable, values, state_source, prepare_whole)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,12 +186,20 @@ class StackUpdate:
 
     Attributes:
         values: columns of the stack that it sets beside the goal.
+        prepare_whole: evaluates the whole goal, where ``storable`` has a part of it.
     """
 
     stack_id: str
     storable: StorableGoal
     values: Mapping[str, Any]
     state_source: StateSource
+    prepare_whole: Callable[[], StorableGoal] | None = None
+
+    def whole(self) -> StackUpdate:
+        """Return the update with all resources of its goal."""
+        if self.prepare_whole is None:
+            return self
+        return replace(self, storable=self.prepare_whole(), prepare_whole=None)
 
 
 def store_new_stack(
@@ -221,6 +249,7 @@ def start_update(tx: Transaction, services: ApiServices, update: StackUpdate) ->
             desired_resources=update.storable.desired_resources,
             stack_values=update.values,
             state_source=update.state_source,
+            part=update.storable.part,
         ),
         new_traversal_context(services),
     )
@@ -262,10 +291,12 @@ def load_replaced_goal(
     return builder.load_goal_without_files(conn, stack)
 
 
-def list_rows(services: ApiServices, stack: Stack) -> Sequence[Resource]:
-    """Return all rows of the stack's resources, as planning takes them."""
+def list_rows(
+    services: ApiServices, stack: Stack, names: Collection[str] | None
+) -> Sequence[Resource]:
+    """Return the rows of the stack's resources, or of some names, as planning takes them."""
     with services.database.read() as conn:
-        return resources.list_planned(conn, stack.id)
+        return resources.list_planned(conn, stack.id, names)
 
 
 def source_of_update(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from heat_convergence.common import errors
@@ -26,6 +26,7 @@ from heat_convergence.convergence.model.job import DesiredState, JobState, Verb
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.planning.desired_state import StateSource
+from heat_convergence.convergence.planning.goal_part import GoalPartOutdated
 from heat_convergence.convergence.ports.bus import Bus
 from heat_convergence.convergence.ports.store import Store, Transaction
 from heat_convergence.resources.registry import ResourceTypeRegistry
@@ -36,6 +37,7 @@ from heat_convergence.stacks.group_scaling import GroupScaler
 from heat_convergence.stacks.services import StackServices
 from heat_convergence.testing.simulation.workload import nested_templates, template_notation
 from heat_convergence.testing.simulation.workload.abandoned_stack import AbandonedStack
+from heat_convergence.testing.simulation.workload.goal_parts import choose_part
 from heat_convergence.testing.simulation.workload.goals import store_goal
 from heat_convergence.testing.simulation.workload.quarantine_requests import change_quarantine
 from heat_convergence.testing.simulation.workload.user_requests import (
@@ -114,8 +116,12 @@ class SimulatedUsers:
         )
 
         def attempt() -> _Done:
-            with services.store.transaction() as tx:
-                return handler.write(tx)
+            try:
+                with services.store.transaction() as tx:
+                    return handler.write(tx)
+            except GoalPartOutdated:
+                with services.store.transaction() as tx:
+                    return replace(handler, takes_parts=False).write(tx)
 
         try:
             done = retry_transaction(attempt, wait=services.wait)
@@ -135,7 +141,11 @@ class SimulatedUsers:
 
 @dataclass(frozen=True, slots=True)
 class _RequestHandler:
-    """The handling of one request inside its transaction."""
+    """The handling of one request inside its transaction.
+
+    Attributes:
+        takes_parts: an update may look at a part of its goal alone.
+    """
 
     users: SimulatedUsers
     request: UserRequest
@@ -143,6 +153,7 @@ class _RequestHandler:
     context: TraversalContext
     registry: ResourceTypeRegistry
     store: Store
+    takes_parts: bool = True
 
     def write(self, tx: Transaction) -> _Done:
         """Perform the request in a transaction."""
@@ -159,9 +170,16 @@ class _RequestHandler:
         values: Mapping[str, Any] = {}
         if self.request.operation == "update":
             template = template_notation.parse_template(self.request.template)
+            desired = nested_templates.desired_resources(template)
+            part = None
+            if self.takes_parts and not self.request.converge:
+                part = choose_part(tx, self.stack_id, desired, self.request.template)
+            if part is not None:
+                desired = {name: desired[name] for name in part.names & desired.keys()}
             values = {
                 "goal": store_goal(tx, self.stack_id, template, self.context),
-                "desired_resources": nested_templates.desired_resources(template),
+                "desired_resources": desired,
+                "part": part,
                 "state_source": StateSource.OBSERVED
                 if self.request.converge
                 else StateSource.RECORDED,

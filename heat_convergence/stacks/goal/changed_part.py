@@ -1,0 +1,222 @@
+"""The part of an update's template that has to be evaluated, where the rest stays as it is.
+
+Called by the builder of root stacks.  Decides when an update may leave most of a large template
+alone: its other inputs are those of the stack's goal, which the stack has reached, and each
+resource that it leaves alone has the text that it had.  Everything else is evaluated as a whole,
+and so is a template with a mistake.  Must not read rows: the traversal does, under its locks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from heat_convergence.common.errors import Error
+from heat_convergence.convergence.model.stack import Stack
+from heat_convergence.convergence.planning.desired_state import StateSource
+from heat_convergence.convergence.planning.goal_part import GoalPart, has_reached_goal
+from heat_convergence.resources.nested.nested_type import NestedType
+from heat_convergence.resources.nested.template_cache import content_hash
+from heat_convergence.resources.protocol.resource_type import ResourceType
+from heat_convergence.stacks.goal.content_digests import hash_json, may_repeat_properties
+from heat_convergence.stacks.goal.kept_resources import UpdateBase
+from heat_convergence.stacks.goal.part_selection import (
+    SelectedPart,
+    Snippets,
+    TypeRules,
+    find_named,
+    select_part,
+)
+from heat_convergence.stacks.goal.validation_target import TypeForbidden
+from heat_convergence.stacks.services import StackServices
+from heat_convergence.stacks.source.template_source import StoredGoal, TemplateSource
+from heat_convergence.template.environment.readiness import ReadinessLevel
+from heat_convergence.template.environment.type_mappings import is_template_name
+from heat_convergence.template.parsing.document_loader import Document
+from heat_convergence.template.template import Template
+
+Json = Any
+_LARGEST_SHARE = 0.5  # of the resources; a larger part takes as long as all of them
+_STEPS_RESERVE = 2  # times what is counted, for functions
+# Contents of earlier goals pile up until an update looks at everything.
+_MOST_CONTENTS_PER_RESOURCE = 2
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedPart:
+    """A part of a template.
+
+    Attributes:
+        source: the source with the resources of the part alone.
+        part: what the traversal has to know of it.
+    """
+
+    source: TemplateSource
+    part: GoalPart
+
+
+def find_changed_part(
+    services: StackServices,
+    source: TemplateSource,
+    stack: Stack,
+    base: UpdateBase,
+    is_type_forbidden: TypeForbidden,
+) -> ChangedPart | None:
+    """Return the part of an update's template to evaluate, None for all of it.
+
+    Args:
+        services: the services of the process.
+        source: template, files and environment to update to.
+        stack: the stack as the update leaves it.
+        base: the state that the update starts from.
+        is_type_forbidden: whether policy keeps a resource type from the caller.
+    """
+    goal, stored = base.goal, base.stored_stack
+    count = len(source.template.resource_names)
+    if goal is None or stored is None or count < services.options.partial_update_min_resources:
+        return None
+    if len(goal.goal.content_hashes) > _MOST_CONTENTS_PER_RESOURCE * count:
+        return None
+    if not _starts_from_goal(stack, stored, base) or not _has_inputs_of(source, goal):
+        return None
+    before, after = _earlier_template(source, goal, services), source.template
+    if not _differ_in_resources_alone(before, after):
+        return None
+    snippets = (_snippets(before), _snippets(after))
+    rules = _read_types(services, source, snippets, is_type_forbidden)
+    if rules is None:
+        return None
+    dialect = after.version.dialect
+    selected = select_part(*snippets, after.section(dialect.outputs), rules, dialect.type)
+    if not _is_worthwhile(selected, source, services):
+        return None
+    return _part_of(source, snippets[1], selected, rules, stored.version)
+
+
+def _starts_from_goal(stack: Stack, stored: Stack, base: UpdateBase) -> bool:
+    return (
+        has_reached_goal(stored)
+        and stored.timeout_mins == stack.timeout_mins  # some properties must fit in it
+        and base.state_source is StateSource.RECORDED
+    )
+
+
+def _has_inputs_of(source: TemplateSource, goal: StoredGoal) -> bool:
+    """Return whether environment and files are those of the goal, without single resources."""
+    return (
+        not source.environment.registry.has_resource_entries()
+        and hash_json(source.environment.to_stored()) == hash_json(goal.goal.environment)
+        and {name: content_hash(text) for name, text in source.files.items()} == goal.goal.files
+    )
+
+
+def _earlier_template(
+    source: TemplateSource, goal: StoredGoal, services: StackServices
+) -> Template:
+    if source.text == goal.text:
+        return source.template
+    return Template.parse(goal.text, limits=services.limits, section_error=None)
+
+
+def _differ_in_resources_alone(before: Template, after: Template) -> bool:
+    """Return whether all other sections that resources may read are the same."""
+    dialect = after.version.dialect
+    free = {dialect.resources, dialect.outputs, dialect.description}
+    names = (before.raw.keys() | after.raw.keys()) - free
+    return before is after or all(
+        hash_json(before.raw.get(name)) == hash_json(after.raw.get(name)) for name in names
+    )
+
+
+def _snippets(template: Template) -> Snippets:
+    section = template.section(template.version.dialect.resources)
+    return section if isinstance(section, dict) else {}
+
+
+def _read_types(
+    services: StackServices,
+    source: TemplateSource,
+    snippets: Iterable[Snippets],
+    is_type_forbidden: TypeForbidden,
+) -> TypeRules | None:
+    """Return the types of all resources, None if one has to be looked at in every update."""
+    key = source.template.version.dialect.type
+    raws = [raw for each in snippets for raw in each.values()]
+    if not all(isinstance(raw, dict) and isinstance(raw.get(key), str) for raw in raws):
+        return None
+    implementations: dict[str, str] = {}
+    implicit: dict[str, frozenset[str]] = {}
+    for name in {raw[key] for raw in raws}:
+        found = _plain_type(services, source, name)
+        if found is None or is_type_forbidden(found[0]):
+            return None
+        implementations[name] = found[0]
+        others = frozenset(rule.other_type for rule in found[1].implicit_dependencies)
+        implicit |= {found[0]: others} if others else {}
+    return TypeRules(implementations, implicit, frozenset(services.functions))
+
+
+def _plain_type(
+    services: StackServices, source: TemplateSource, name: str
+) -> tuple[str, ResourceType] | None:
+    """Return what implements a type, None unless its resources depend on their texts alone."""
+    try:
+        implementation = source.environment.registry.resolve(name)
+        if is_template_name(implementation):
+            return None
+        found = services.registry.get_for_template(implementation)
+        found.check_available()
+    except Error:
+        return None  # reported by the evaluation of the whole
+    special = (
+        isinstance(found, NestedType)
+        or may_repeat_properties(found)
+        or found.replace_on_update
+        or found.stack_source_property is not None
+        # Such a dependent changes the resource that it requires.
+        or ReadinessLevel.HEALTHY in found.dependent_levels.values()
+    )
+    return None if special else (implementation, found)
+
+
+def _is_worthwhile(
+    selected: SelectedPart, source: TemplateSource, services: StackServices
+) -> bool:
+    """Return whether the part is small, and the whole within the limits of an evaluation.
+
+    A rollback evaluates the whole.  Names that other sections may compute are no small part.
+    """
+    template = source.template
+    dialect = template.version.dialect
+    others = [raw for name, raw in template.raw.items() if name != dialect.resources]
+    others = [raw for raw in others if raw is not template.raw.get(dialect.outputs)]
+    computed = find_named([*others, source.environment.to_stored()], template.resource_names)
+    return (
+        len(selected.names) <= _LARGEST_SHARE * len(template.resource_names)
+        and _STEPS_RESERVE * selected.steps <= services.limits.max_evaluation_steps
+        and not computed
+    )
+
+
+def _part_of(
+    source: TemplateSource,
+    snippets: Snippets,
+    selected: SelectedPart,
+    rules: TypeRules,
+    version: int,
+) -> ChangedPart:
+    template, dialect = source.template, source.template.version.dialect
+    chosen = {name: raw for name, raw in snippets.items() if name in selected.names}
+    others = [raw for name, raw in snippets.items() if name not in selected.names]
+    conditional = sum(dialect.condition in raw for raw in others)
+    document = Document({**template.raw, dialect.resources: chosen})
+    part = GoalPart(
+        version=version,
+        names=selected.names,
+        changing=selected.changing,
+        implementations=rules.implementations,
+        fewest_others=len(others) - conditional,
+        most_others=len(others),
+    )
+    return ChangedPart(replace(source, template=replace(template, document=document)), part)
