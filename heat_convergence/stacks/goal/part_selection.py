@@ -80,10 +80,11 @@ def select_part(
         edited |= {name for name, each in read.items() if each.is_computed}
         changing = _closure(edited, users)
         changing = _grow(changing, lambda now: _closure(types.requiring(now), users))
-    dropped = (
-        _read(before[name], names, rules.functions).names for name in edited & before.keys()
-    )
-    needed = changing.union(*dropped, _read(outputs, names, rules.functions).names)
+    dropped = [_read(before[name], names, rules.functions) for name in edited & before.keys()]
+    needed = changing.union(*(each.names for each in dropped))
+    needed |= _read(outputs, names, rules.functions).names
+    if any(each.is_computed for each in dropped):
+        needed |= names  # any of them may have been required
     needed = _closure(needed, references)
     needed = _grow(needed, lambda now: _closure(types.required_by(now), references))
     return SelectedPart(
