@@ -129,12 +129,13 @@ def _read(raw: Json, names: Collection[str], functions: Collection[str]) -> _Rea
     while pending:
         node = pending.pop()
         nodes += 1
-        if isinstance(node, str):
+        if type(node) is str:  # the document is plain JSON
             if node in names:
                 found.add(node)
-        elif isinstance(node, dict):
+        elif type(node) is dict:
             pending.extend(node.values())
-            is_computed = is_computed or _hides_references(node, functions)
+            if len(node) == 1 and not is_computed:
+                is_computed = _hides_references(node, functions)
         elif isinstance(node, list):
             pending.extend(node)
         elif node is not None:
@@ -144,9 +145,7 @@ def _read(raw: Json, names: Collection[str], functions: Collection[str]) -> _Rea
 
 
 def _hides_references(node: Mapping[str, Json], functions: Collection[str]) -> bool:
-    """Return whether a map may be a call whose text does not have the name of its resource."""
-    if len(node) != 1:
-        return False
+    """Return whether a map of one entry may be a call without the name of its resource."""
     ((key, value),) = node.items()
     if key in _COMPUTING or key in functions:
         return True

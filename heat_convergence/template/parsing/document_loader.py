@@ -23,6 +23,7 @@ from heat_convergence.template.limits import DEFAULT_LIMITS, TemplateLimits
 from heat_convergence.template.parsing import source_positions, yaml_reader
 
 Json = Any
+_STRING = frozenset({str})
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,9 +128,11 @@ def _within_limits(source: Json, limits: TemplateLimits, document_type: str) -> 
             )
         following: list[Json] = []
         for node in level:
-            if isinstance(node, Mapping):
+            if type(node) is str:
+                continue  # most of them
+            if isinstance(node, dict | Mapping):  # the first is found at once
                 following.extend(node.values())
-                plain = plain and type(node) is dict and all(type(k) is str for k in node)
+                plain = plain and type(node) is dict and _STRING.issuperset(map(type, node))
             elif isinstance(node, list | tuple):
                 following.extend(node)
                 plain = plain and type(node) is list
