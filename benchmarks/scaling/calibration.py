@@ -6,8 +6,9 @@ from dataclasses import replace
 
 from benchmarks.reports.results import PhaseResult
 from benchmarks.scaling.deployment import ServiceTimes, Workload
+from heat_convergence.convergence.ports.settings import ConvergenceSettings
 
-BATCH = 25  # jobs of one message, and of one project on the bus: the defaults of the options
+BATCH = ConvergenceSettings().batch_size  # jobs of one message, and of one project on the bus
 
 
 def service_times(row: PhaseResult, commit_s: float) -> ServiceTimes:

@@ -62,7 +62,7 @@ ENGINE_OPTS = [
     ),
     cfg.IntOpt(
         "batch_size",
-        default=25,
+        default=50,
         min=1,
         help="Maximum number of jobs in one message.",
     ),
@@ -75,7 +75,7 @@ ENGINE_OPTS = [
     ),
     cfg.IntOpt(
         "jobs_on_bus",
-        default=25,
+        default=50,
         min=1,
         help="Maximum number of jobs of one project that wait in queues for a worker. Fewer give "
         "the stacks of the project shorter turns; more keep many engines busier.",
