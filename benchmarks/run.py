@@ -239,6 +239,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--phases", nargs="+", choices=PHASES, default=PHASES)
     parser.add_argument("--cpu", choices=["show", "hide"], default="hide")
     options = parser.parse_args(arguments)
+    if options.repeat > 1 and "delete" not in options.phases:
+        parser.error("--repeat creates the same stacks again and needs the phase delete")
     environment = results.environment(**settings(options), repeat=options.repeat)
     print(_head(options))
     rows: list[PhaseResult] = []

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from datetime import datetime
 
+_TO_SECONDS = len("2026-01-31T23:59:59")
+
 
 def format_time(at: datetime | None) -> str | None:
     """Return a time in UTC with whole seconds, None for no time."""
-    return None if at is None else at.strftime("%Y-%m-%dT%H:%M:%SZ")
+    return None if at is None else f"{at.isoformat()[:_TO_SECONDS]}Z"  # quicker than strftime
 
 
 def format_precise_time(at: datetime | None) -> str | None:

@@ -5,16 +5,23 @@ Used by every view and by redirects.  Needs the request's base URL; must not rea
 
 from __future__ import annotations
 
+import re
 from urllib.parse import quote
 
 from heat_convergence.convergence.model.stack import Stack
 
 LinkDict = dict[str, str]
+_has_unreserved_characters = re.compile(r"[A-Za-z0-9_.~-]*").fullmatch
+
+
+def _quoted(part: str) -> str:
+    """Return a part of a path; nearly all are their own quotation."""
+    return part if _has_unreserved_characters(part) else quote(part, safe="")
 
 
 def project_url(base_url: str, project_id: str) -> str:
     """Return the URL below which everything of a project is."""
-    return f"{base_url}/v1/{quote(project_id, safe='')}"
+    return f"{base_url}/v1/{_quoted(project_id)}"
 
 
 def stacks_url(base_url: str, project_id: str) -> str:
@@ -29,13 +36,13 @@ def stack_url(base_url: str, stack: Stack) -> str:
 
 def stack_path_url(base_url: str, project_id: str, name: str, stack_id: str) -> str:
     """Return the URL of a stack from the parts of its path."""
-    name, stack_id = quote(name, safe=""), quote(stack_id, safe="")
+    name, stack_id = _quoted(name), _quoted(stack_id)
     return f"{stacks_url(base_url, project_id)}/{name}/{stack_id}"
 
 
 def resource_url(base_url: str, stack: Stack, resource_name: str) -> str:
     """Return the URL of a resource."""
-    return f"{stack_url(base_url, stack)}/resources/{quote(resource_name, safe='')}"
+    return f"{stack_url(base_url, stack)}/resources/{_quoted(resource_name)}"
 
 
 def event_url(base_url: str, stack: Stack, resource_name: str, event_id: str) -> str:
