@@ -140,15 +140,15 @@ class StackBuilder:
 
         None if that cannot be told from the rest, or if anything in it is wrong.
         """
-        found = find_changed_part(self._services, source, stack, base, is_type_forbidden)
         replaced_goal = base.goal
-        if found is None or replaced_goal is None:
-            return None
         try:
+            found = find_changed_part(self._services, source, stack, base, is_type_forbidden)
+            if found is None or replaced_goal is None:
+                return None
             base = replace(base, part_names=found.part.names)
             prepared = self._prepare(found.source, stack, is_type_forbidden, base)
         except Error:
-            return None  # the whole has the same mistake, perhaps with others before it
+            return None  # the whole may have the same mistake, perhaps with others before it
         goal, replaced = prepared.goal, replaced_goal.goal
         if goal.parameters != replaced.parameters:
             return None

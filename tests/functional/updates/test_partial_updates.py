@@ -12,6 +12,7 @@ from heat_convergence.api.services import ApiOptions
 from heat_convergence.db.maintenance import purge
 from heat_convergence.db.repositories.resources import SqlResourceRepository
 from heat_convergence.db.tables import resource_graph
+from heat_convergence.template.limits import TemplateLimits
 from heat_convergence.testing.statement_counter import count_statements
 from tests.functional.harness import LocalService
 from tests.functional.project_client import ProjectClient, hot_template, resource_definition
@@ -230,3 +231,16 @@ def test_true_and_one_are_different_values(heat: ProjectClient) -> None:
     heat.create("s", template(x=shown(1)))
     heat.update("s", template(x=shown(True)))
     assert heat.resource("s", "x")["attributes"]["value"] == {"v": True}
+
+
+def test_replaced_template_that_is_too_large_by_now_is_no_mistake(
+    heat: ProjectClient, tmp_path: Any
+) -> None:
+    heat.create("s", template(r4=resource_definition(value=LONG)))
+    options = ApiOptions(partial_update_min_resources=12)
+    limits = TemplateLimits(max_template_size=len(LONG))
+    service = LocalService(f"sqlite:///{tmp_path}/hc.sqlite", options, limits=limits)
+    later = ProjectClient(service)
+    later.update("s", template())
+    assert later.status("s") == "UPDATE_COMPLETE"
+    service.close()
