@@ -107,15 +107,18 @@ class Graph(Generic[Node]):
         return tuple(cycle[first:] + cycle[:first])
 
     def with_dependents(self, start: Collection[Node]) -> frozenset[Node]:
-        """Return the start nodes and everything that requires them, directly or indirectly."""
-        found = set(start)
-        pending = list(start)
-        while pending:
-            for user in self._needed_by[pending.pop()]:
-                if user not in found:
-                    found.add(user)
-                    pending.append(user)
-        return frozenset(found)
+        """Return the start nodes and everything that requires them, directly or indirectly.
+
+        A start node that is not in the graph has no dependents.
+        """
+        return _reachable(start, self._needed_by)
+
+    def with_requirements(self, start: Collection[Node]) -> frozenset[Node]:
+        """Return the start nodes and everything that they require, directly or indirectly.
+
+        A start node that is not in the graph has no requirements.
+        """
+        return _reachable(start, self._requires)
 
     def to_dot(self, name: str = "resources") -> str:
         """Return Graphviz text; an arrow points from a required node to its dependent."""
@@ -127,6 +130,19 @@ class Graph(Generic[Node]):
                 for needed in sorted(self._requires[node])
             ]
         return "\n".join([*lines, "}"]) + "\n"
+
+
+def _reachable(
+    start: Collection[Node], following: Mapping[Node, Collection[Node]]
+) -> frozenset[Node]:
+    found = set(start)
+    pending = list(start)
+    while pending:
+        for node in following.get(pending.pop(), ()):
+            if node not in found:
+                found.add(node)
+                pending.append(node)
+    return frozenset(found)
 
 
 def _quoted(text: str) -> str:

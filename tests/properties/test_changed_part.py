@@ -69,15 +69,27 @@ def _properties(
         }[resource.form]
     values: dict[str, Json] = {"parameter": {"get_param": "given"}, "reference": used}
     if target is not None:
-        name = {"list_join": ["", [target[:1], target[1:]]]}
-        values |= {"attribute": {"get_attr": [target, "show"]}, "computed": {"get_resource": name}}
+        values["attribute"] = {"get_attr": [target, "show"]}
+        values["computed"] = {"get_resource": _computed(target)}
     if resource.form in values:
         return "OS::Heat::TestResource", {"value": values[resource.form]}
     return "OS::Heat::Value", {"value": {"shown": resource.value}, "type": "json"}
 
 
-def render(resources: Mapping[str, GeneratedResource], outputs: Json) -> Json:
-    """Return the template of the resources."""
+def _computed(name: str) -> Json:
+    """Return a call that comes to the name, which the template does not hold as a text."""
+    return {"list_join": ["", [name[:1], name[1:]]]}
+
+
+def render(
+    resources: Mapping[str, GeneratedResource], outputs: Mapping[str, bool]
+) -> dict[str, Json]:
+    """Return the template of the resources.
+
+    Args:
+        resources: name → resource.
+        outputs: name of a resource that an output shows → whether it computes the name.
+    """
     names = list(resources)
     shown_resources: dict[str, Json] = {}
     for name, resource in resources.items():
@@ -91,7 +103,11 @@ def render(resources: Mapping[str, GeneratedResource], outputs: Json) -> Json:
             shown_resources[name]["depends_on"] = NAMES[resource.depends_on % place]
         if resource.condition is not None:
             shown_resources[name]["condition"] = resource.condition
-    shown = {name: {"value": {"get_resource": name}} for name in outputs if name in resources}
+    shown = {
+        name: {"value": {"get_attr": [_computed(name) if computes else name, "show"]}}
+        for name, computes in outputs.items()
+        if name in resources
+    }
     return {
         "heat_template_version": "2018-08-31",
         "parameters": {"given": {"type": "string", "default": "something"}},
@@ -112,7 +128,7 @@ RESOURCES = st.builds(
 )
 TEMPLATES = st.dictionaries(st.sampled_from(NAMES), RESOURCES, min_size=4)
 EDITS = st.dictionaries(st.sampled_from(NAMES), st.none() | RESOURCES, max_size=2)
-OUTPUTS = st.sets(st.sampled_from(NAMES), max_size=1)
+OUTPUTS = st.dictionaries(st.sampled_from(NAMES), st.booleans(), max_size=2)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -165,7 +181,7 @@ def create(template: Json, stack: Stack = STACK) -> PreparedStack:
 def test_part_comes_to_what_the_whole_comes_to(
     resources: dict[str, GeneratedResource],
     edits: dict[str, GeneratedResource | None],
-    outputs: set[str],
+    outputs: dict[str, bool],
 ) -> None:
     resources = {name: resources[name] for name in NAMES if name in resources}
     merged = {**resources, **edits}

@@ -76,13 +76,13 @@ def store_plan(
         others: the number of the stack's rows that the plan leaves out; their edges stay.
 
     Raises:
-        GoalPartOutdated: the stored graph does not have all of the others.
+        GoalPartOutdated: there is no graph that the others could be in.
     """
     jobs = _schedule_first(plan, context)
     if others:
         carried = tx.graph.carry_over(stack.id, stack.version, [row.id for row in previous])
-        if carried < others:  # an imported stack has no graph
-            raise GoalPartOutdated(f"{others} resources have {carried} edges")
+        if not carried:  # an imported stack has no graph
+            raise GoalPartOutdated("the stack has no graph")
     elif stack.version > 1:  # a new stack has no graph yet
         tx.graph.clear(stack.id)
     _write_rows(tx, plan, jobs, previous)

@@ -7,7 +7,7 @@ Must not send anything: messages are returned and sent after the commit.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from enum import Enum
@@ -17,6 +17,10 @@ from heat_convergence.common import errors
 from heat_convergence.convergence.lifecycle.completion import fail_ancestor_snapshots
 from heat_convergence.convergence.lifecycle.context import TraversalContext
 from heat_convergence.convergence.lifecycle.dispatch import OutgoingMessage
+from heat_convergence.convergence.lifecycle.partial.part_checks import (
+    list_hashes_of_others,
+    lock_rows,
+)
 from heat_convergence.convergence.lifecycle.plan_storage import StartedTraversal, store_plan
 from heat_convergence.convergence.lifecycle.readiness.window_reads import (
     cancel_reads,
@@ -37,11 +41,7 @@ from heat_convergence.convergence.planning.desired_state import (
     PlanContext,
     StateSource,
 )
-from heat_convergence.convergence.planning.goal_part import (
-    GoalPart,
-    GoalPartOutdated,
-    has_reached_goal,
-)
+from heat_convergence.convergence.planning.goal_part import GoalPart
 from heat_convergence.convergence.planning.plan import Plan, plan_action, plan_goal
 from heat_convergence.convergence.ports.store import Transaction
 
@@ -164,11 +164,13 @@ def start_traversal(
         window_s = longest_window_s(action, request.desired_resources.values())
         stack = replace(stack, stabilization_s=window_s)
         goal = replace(request.goal, version=stack.version)
-        _store_goal(tx, goal, request.desired_resources)
+        _store_goal(
+            tx, goal, request.desired_resources, list_hashes_of_others(tx, before, request.part)
+        )
         stack = replace(stack, goal_id=goal.id, complete_goal_id=_rollback_goal(before, action))
     if before.quarantines:  # the new traversal tries to delete them itself
         tx.quarantine.delete_by_stack(stack.id)
-    rows, others = _lock_rows(tx, before, stack.version, request.part)
+    rows, others = lock_rows(tx, before, stack.version, request.part)
     if before.stabilizing:
         cancel_reads(tx, rows)
     plan = _plan(tx, stack, rows, request, context)
@@ -176,30 +178,6 @@ def start_traversal(
     started = store_plan(tx, stack, plan, context, rows, others)
     messages = (*messages, *started.outgoing_messages)
     return replace(started, outgoing_messages=messages, growth=_growth(rows, request))
-
-
-def _lock_rows(
-    tx: Transaction, before: Stack, version: int, part: GoalPart | None
-) -> tuple[list[Resource], int]:
-    """Lock all rows of the stack for its next version.
-
-    Returns:
-        The rows to plan with, and how many others there are, which stay as they are.
-    """
-    if part is None:
-        rows = tx.resources.lock_by_stack(before.id)
-        tx.resources.set_versions(before.id, version)
-        return rows, 0
-    if before.version != part.version or not has_reached_goal(before):
-        raise GoalPartOutdated("the stack has another goal")
-    count = tx.resources.set_versions(before.id, version)
-    at_rest = part.changing.issuperset(
-        tx.resources.find_unsettled(before.id, part.implementations)
-    )
-    rows = tx.resources.lock_by_names(before.id, part.names)
-    if not at_rest or not part.admits_others(count - len(rows)):
-        raise GoalPartOutdated("not all other resources are at rest")
-    return rows, count - len(rows)
 
 
 def _leaves_goal(before: Stack, action: Action) -> bool:
@@ -252,16 +230,26 @@ def _plan(
 
 
 def _store_goal(
-    tx: Transaction, goal: Goal, desired_resources: Mapping[str, DesiredResource]
+    tx: Transaction,
+    goal: Goal,
+    desired_resources: Mapping[str, DesiredResource],
+    further_hashes: Collection[str] = (),
 ) -> None:
-    """Store a goal, and the contents that its definitions refer to."""
+    """Store a goal, and the contents that its definitions refer to.
+
+    Args:
+        tx: the transaction.
+        goal: the goal.
+        desired_resources: its resources by name, as far as they are known.
+        further_hashes: of stored contents that its other definitions may refer to.
+    """
     texts = {
         key: text
         for desired in desired_resources.values()
         for key, text in desired.contents.items()
     }
-    hashes = dict.fromkeys([*goal.content_hashes, *texts])
-    stored, own_texts = deduplicate(replace(goal, content_hashes=tuple(hashes)))
+    hashes = (*further_hashes, *texts)
+    stored, own_texts = deduplicate(replace(goal, content_hashes=hashes))
     tx.contents.put({**texts, **own_texts})
     tx.goals.insert(stored)
 

@@ -14,9 +14,11 @@ from heat_convergence.convergence.model.resource import MARKS_ALONE, Resource
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.planning.incarnations import is_settled
 
+_MOST_CONTENTS_PER_RESOURCE = 4
+
 
 class GoalPartOutdated(Exception):
-    """The stack is not as it was when the part of its goal was chosen."""
+    """A traversal cannot start from a part of its goal, and needs all of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,13 @@ class GoalPart:
     def admits_others(self, count: int) -> bool:
         """Return whether there may be so many rows beside those of the part."""
         return self.fewest_others <= count <= self.most_others
+
+    def admits_contents(self, count: int) -> bool:
+        """Return whether a goal may refer to so many contents.
+
+        Those of replaced definitions pile up until all definitions are known again.
+        """
+        return count <= _MOST_CONTENTS_PER_RESOURCE * (self.most_others + len(self.names))
 
 
 def has_reached_goal(stack: Stack) -> bool:

@@ -12,7 +12,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from heat_convergence.common.errors import Error
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.planning.desired_state import StateSource
 from heat_convergence.convergence.planning.goal_part import GoalPart, has_reached_goal
@@ -25,7 +24,6 @@ from heat_convergence.stacks.goal.part_selection import (
     SelectedPart,
     Snippets,
     TypeRules,
-    find_named,
     select_part,
 )
 from heat_convergence.stacks.goal.validation_target import TypeForbidden
@@ -33,14 +31,14 @@ from heat_convergence.stacks.services import StackServices
 from heat_convergence.stacks.source.template_source import StoredGoal, TemplateSource
 from heat_convergence.template.environment.readiness import ReadinessLevel
 from heat_convergence.template.environment.type_mappings import is_template_name
+from heat_convergence.template.evaluation_budget import STEPS_PER_RESOURCE, EvaluationBudget
+from heat_convergence.template.limits import TemplateLimits
 from heat_convergence.template.parsing.document_loader import Document
 from heat_convergence.template.template import Template
 
 Json = Any
 _LARGEST_SHARE = 0.5  # of the resources; a larger part takes as long as all of them
-_STEPS_RESERVE = 2  # times what is counted, for functions
-# Contents of earlier goals pile up until an update looks at everything.
-_MOST_CONTENTS_PER_RESOURCE = 2
+_STEPS_SHARE = 0.5  # of an evaluation's; the others are left to functions
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +69,13 @@ def find_changed_part(
         stack: the stack as the update leaves it.
         base: the state that the update starts from.
         is_type_forbidden: whether policy keeps a resource type from the caller.
+
+    Raises:
+        Error: the whole has to be evaluated, which may report the mistake.
     """
     goal, stored = base.goal, base.stored_stack
     count = len(source.template.resource_names)
     if goal is None or stored is None or count < services.options.partial_update_min_resources:
-        return None
-    if len(goal.goal.content_hashes) > _MOST_CONTENTS_PER_RESOURCE * count:
         return None
     if not _starts_from_goal(stack, stored, base) or not _has_inputs_of(source, goal):
         return None
@@ -89,8 +88,9 @@ def find_changed_part(
         return None
     dialect = after.version.dialect
     selected = select_part(*snippets, after.section(dialect.outputs), rules, dialect.type)
-    if not _is_worthwhile(selected, source, services):
+    if selected is None or len(selected.names) > _LARGEST_SHARE * count:
         return None
+    _check_steps(snippets[1], services.limits)
     return _part_of(source, snippets[1], selected, rules, stored.version)
 
 
@@ -161,14 +161,11 @@ def _plain_type(
     services: StackServices, source: TemplateSource, name: str
 ) -> tuple[str, ResourceType] | None:
     """Return what implements a type, None unless its resources depend on their texts alone."""
-    try:
-        implementation = source.environment.registry.resolve(name)
-        if is_template_name(implementation):
-            return None
-        found = services.registry.get_for_template(implementation)
-        found.check_available()
-    except Error:
-        return None  # reported by the evaluation of the whole
+    implementation = source.environment.registry.resolve(name)
+    if is_template_name(implementation):
+        return None
+    found = services.registry.get_for_template(implementation)
+    found.check_available()
     special = (
         isinstance(found, NestedType)
         or may_repeat_properties(found)
@@ -180,23 +177,16 @@ def _plain_type(
     return None if special else (implementation, found)
 
 
-def _is_worthwhile(
-    selected: SelectedPart, source: TemplateSource, services: StackServices
-) -> bool:
-    """Return whether the part is small, and the whole within the limits of an evaluation.
+def _check_steps(snippets: Snippets, limits: TemplateLimits) -> None:
+    """Check that the whole, which a rollback evaluates, is within the limits of an evaluation.
 
-    A rollback evaluates the whole.  Names that other sections may compute are no small part.
+    Raises:
+        RequestLimitExceeded: its resources take too many steps, apart from functions.
     """
-    template = source.template
-    dialect = template.version.dialect
-    others = [raw for name, raw in template.raw.items() if name != dialect.resources]
-    others = [raw for raw in others if raw is not template.raw.get(dialect.outputs)]
-    computed = find_named([*others, source.environment.to_stored()], template.resource_names)
-    return (
-        len(selected.names) <= _LARGEST_SHARE * len(template.resource_names)
-        and _STEPS_RESERVE * selected.steps <= services.limits.max_evaluation_steps
-        and not computed
-    )
+    most = int(_STEPS_SHARE * limits.max_evaluation_steps)
+    budget = EvaluationBudget(replace(limits, max_evaluation_steps=most))
+    budget.charge(STEPS_PER_RESOURCE * len(snippets))
+    budget.charge_section(snippets)
 
 
 def _part_of(

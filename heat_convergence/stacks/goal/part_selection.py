@@ -2,7 +2,8 @@
 
 Called by ``changed_part`` before anything is evaluated.  Decides by strings that are names of
 resources, which are more than the references: a name too many costs time, one too few would
-leave a resource as it was.  Must not know types, environments or rows.
+leave a resource as it was.  Where a function computes a name, nothing is selected.  Must not know
+environments or rows.
 """
 
 from __future__ import annotations
@@ -12,11 +13,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from heat_convergence.template.evaluation_budget import (
-    STEPS_PER_DEPENDENCY,
-    STEPS_PER_NODE,
-    STEPS_PER_RESOURCE,
-)
+from heat_convergence.graph.graph import Graph
+from heat_convergence.template.evaluation.references import NO_NAMES
 
 Json = Any
 Snippets = Mapping[str, Json]  # resource name → its map in the template
@@ -34,12 +32,10 @@ class SelectedPart:
         changing: names of those that the update adds, changes or removes, and of what may refer
             to one of them.  All others keep what they have.
         names: these, with all that they and the outputs require.
-        steps: what the evaluation of all resources takes, apart from functions.
     """
 
     changing: frozenset[str]
     names: frozenset[str]
-    steps: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +55,8 @@ class TypeRules:
 
 def select_part(
     before: Snippets, after: Snippets, outputs: Json, rules: TypeRules, type_key: str = "type"
-) -> SelectedPart:
-    """Select the resources to look at.
+) -> SelectedPart | None:
+    """Select the resources to look at; None if the texts do not tell them from others.
 
     Args:
         before: the resources of the replaced template.
@@ -72,24 +68,24 @@ def select_part(
     names = before.keys() | after.keys()
     read = {name: _read(raw, names, rules.functions) for name, raw in after.items()}
     edited = {name for name in names if _differs(name, before, after, read)}
-    types = _TypeIndex(before, after, rules, type_key)
-    references = {name: each.names for name, each in read.items() if each.names}
-    users = _reversed(references)
-    changing = set[str]()
-    if edited:
-        edited |= {name for name, each in read.items() if each.is_computed}
-        changing = _closure(edited, users)
-        changing = _grow(changing, lambda now: _closure(types.requiring(now), users))
+    shown = _read(outputs, names, rules.functions)
     dropped = [_read(before[name], names, rules.functions) for name in edited & before.keys()]
-    needed = changing.union(*(each.names for each in dropped))
-    needed |= _read(outputs, names, rules.functions).names
-    if any(each.is_computed for each in dropped):
-        needed |= names  # any of them may have been required
-    needed = _closure(needed, references)
-    needed = _grow(needed, lambda now: _closure(types.required_by(now), references))
-    return SelectedPart(
-        frozenset(changing), frozenset(needed), sum(each.steps for each in read.values())
+    readings = [shown, *dropped, *read.values()] if edited else [shown]
+    if any(each.is_computed for each in readings):
+        return None
+    types = _TypeIndex(before, after, rules, type_key)
+    graph = Graph.from_requirements(
+        {name: each.names for name, each in read.items() if each.names}
     )
+    changing = _grow(
+        graph.with_dependents(edited), lambda now: graph.with_dependents(types.requiring(now))
+    )
+    needed = changing.union(shown.names, *(each.names for each in dropped))
+    needed = _grow(
+        graph.with_requirements(needed),
+        lambda now: graph.with_requirements(types.required_by(now)),
+    )
+    return SelectedPart(changing, needed)
 
 
 def _differs(name: str, before: Snippets, after: Snippets, read: Mapping[str, _Reading]) -> bool:
@@ -114,21 +110,16 @@ class _Reading:
     """
 
     names: frozenset[str]
-    steps: int
     has_numbers: bool
     is_computed: bool
 
 
-_NO_NAMES: frozenset[str] = frozenset()
-
-
 def _read(raw: Json, names: Collection[str], functions: Collection[str]) -> _Reading:
     """Read the text of a resource, or the outputs."""
-    found, nodes, has_numbers, is_computed = set[str](), 0, False, False
+    found, has_numbers, is_computed = set[str](), False, False
     pending = [raw]
     while pending:
         node = pending.pop()
-        nodes += 1
         if type(node) is str:  # the document is plain JSON
             if node in names:
                 found.add(node)
@@ -140,8 +131,7 @@ def _read(raw: Json, names: Collection[str], functions: Collection[str]) -> _Rea
             pending.extend(node)
         elif node is not None:
             has_numbers = True
-    steps = STEPS_PER_RESOURCE + STEPS_PER_NODE * nodes + STEPS_PER_DEPENDENCY * len(found)
-    return _Reading(frozenset(found) if found else _NO_NAMES, steps, has_numbers, is_computed)
+    return _Reading(frozenset(found) if found else NO_NAMES, has_numbers, is_computed)
 
 
 def _hides_references(node: Mapping[str, Json], functions: Collection[str]) -> bool:
@@ -186,34 +176,10 @@ class _TypeIndex:
         return {name for each in types for name in self._names.get(each, ())}
 
 
-def _grow(names: set[str], following: Callable[[set[str]], set[str]]) -> set[str]:
+def _grow(
+    names: frozenset[str], following: Callable[[frozenset[str]], frozenset[str]]
+) -> frozenset[str]:
     """Return the names with all that follow from them, and from these again."""
     while not (more := following(names)) <= names:
-        names = names | more
+        names |= more
     return names
-
-
-def _closure(start: Iterable[str], edges: Mapping[str, Collection[str]]) -> set[str]:
-    """Return the start and all that can be reached from it."""
-    found = set(start)
-    pending = list(found)
-    while pending:
-        for other in edges.get(pending.pop(), ()):
-            if other not in found:
-                found.add(other)
-                pending.append(other)
-    return found
-
-
-def _reversed(edges: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for name, others in edges.items():
-        for other in others:
-            found.setdefault(other, []).append(name)
-    return found
-
-
-def find_named(values: Iterable[Json], names: Iterable[str]) -> frozenset[str]:
-    """Return the names of resources among the strings of other parts of a goal."""
-    known = frozenset(names)
-    return frozenset().union(*(_read(value, known, ()).names for value in values))

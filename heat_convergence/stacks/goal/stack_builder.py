@@ -140,21 +140,17 @@ class StackBuilder:
 
         None if that cannot be told from the rest, or if anything in it is wrong.
         """
-        replaced_goal = base.goal
         try:
             found = find_changed_part(self._services, source, stack, base, is_type_forbidden)
-            if found is None or replaced_goal is None:
+            if found is None:
                 return None
             base = replace(base, part_names=found.part.names)
             prepared = self._prepare(found.source, stack, is_type_forbidden, base)
         except Error:
-            return None  # the whole may have the same mistake, perhaps with others before it
-        goal, replaced = prepared.goal, replaced_goal.goal
-        if goal.parameters != replaced.parameters:
-            return None
-        # Definitions of the rest may refer to contents of the replaced goal.
-        goal = replace(goal, content_hashes=replaced.content_hashes)
-        return replace(prepared, goal=goal, part=found.part)
+            return None  # the whole reports it, perhaps with others before it
+        if base.goal is None or prepared.goal.parameters != base.goal.goal.parameters:
+            return None  # what the operator has changed, such as the region
+        return replace(prepared, part=found.part)
 
     def _prepare(
         self,

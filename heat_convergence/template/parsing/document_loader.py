@@ -130,7 +130,7 @@ def _within_limits(source: Json, limits: TemplateLimits, document_type: str) -> 
         for node in level:
             if type(node) is str:
                 continue  # most of them
-            if isinstance(node, dict | Mapping):  # the first is found at once
+            if type(node) is dict or isinstance(node, Mapping):
                 following.extend(node.values())
                 plain = plain and type(node) is dict and _STRING.issuperset(map(type, node))
             elif isinstance(node, list | tuple):

@@ -33,6 +33,8 @@ def test_reversed_graph_has_the_order_of_deletion() -> None:
 def test_dependents_include_indirect_ones() -> None:
     graph = Graph.from_requirements({"b": ["a"], "c": ["b"], "d": []})
     assert graph.with_dependents(["b"]) == {"b", "c"}
+    assert graph.with_requirements(["b"]) == {"a", "b"}
+    assert graph.with_dependents(["z"]) == graph.with_requirements(["z"]) == {"z"}
 
 
 def test_dot_escapes_names() -> None:

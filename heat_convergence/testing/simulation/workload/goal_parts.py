@@ -63,4 +63,4 @@ def _select(
     graph = Graph.from_requirements(requires)
     changing = graph.with_dependents(edited)
     required = {need for name in edited & rows.keys() for need in rows[name].desired.requires}
-    return changing, graph.reversed().with_dependents(changing | (required & requires.keys()))
+    return changing, graph.with_requirements(changing | required)

@@ -1,0 +1,1 @@
+"""Traversals that start from a part of their goal."""
