@@ -8,7 +8,9 @@ that answer health checks and refuse requests while all others are at work. Used
 from __future__ import annotations
 
 import math
+import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
 import webob
@@ -198,12 +200,38 @@ class BoundedChannel(HTTPChannel):  # type: ignore[misc]  # untyped library
         self.server.add_task(self)
 
 
+class _CountedRequest:
+    """The next request of a connection, which is in progress until its thread is done with it."""
+
+    def __init__(self, channel: BoundedChannel, end: Callable[[], None]) -> None:
+        self._channel = channel
+        self._end = end
+
+    def service(self) -> None:
+        """Handle the request."""
+        try:
+            self._channel.service()
+        finally:
+            self._end()
+
+    def cancel(self) -> None:
+        """Close the connection, since the server has stopped."""
+        self._channel.cancel()
+        self._end()
+
+
 class BoundedDispatcher(ThreadedTaskDispatcher):  # type: ignore[misc]  # untyped library
-    """Worker threads, and reserve threads for health checks and refusals."""
+    """Worker threads, and reserve threads for health checks and refusals.
+
+    Requests in progress are counted here: the library counts a thread that is just starting
+    as busy, and one that a request has just woken as idle.
+    """
 
     def __init__(self, limits: HttpLimits) -> None:
         super().__init__()
-        self._queue_limit = limits.queued_requests
+        self._max_in_progress = limits.threads + limits.queued_requests
+        self._in_progress = 0
+        self._count_lock = threading.Lock()
         self.set_thread_count(limits.threads)
         self._reserve = ThreadedTaskDispatcher()
         self._reserve.set_thread_count(_RESERVE_THREADS)
@@ -214,14 +242,22 @@ class BoundedDispatcher(ThreadedTaskDispatcher):  # type: ignore[misc]  # untype
         task.is_overloaded = False
         if request.error is not None or is_always_served(request.path):
             self._reserve.add_task(task)
-        elif len(self.queue) >= self._queue_limit and not self._has_idle_thread():
+        elif self._begin_request():
+            super().add_task(_CountedRequest(task, self._end_request))
+        else:
             task.is_overloaded = True
             self._reserve.add_task(task)
-        else:
-            super().add_task(task)
 
-    def _has_idle_thread(self) -> bool:
-        return bool(len(self.threads) - self.stop_count > self.active_count)
+    def _begin_request(self) -> bool:
+        with self._count_lock:
+            if self._in_progress >= self._max_in_progress:
+                return False
+            self._in_progress += 1
+            return True
+
+    def _end_request(self) -> None:
+        with self._count_lock:
+            self._in_progress -= 1
 
     def shutdown(self, cancel_pending: bool = True, timeout: float = 5) -> bool:
         """Stop all threads."""

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from heat_convergence.cli.daemons.http_limits import HttpLimits
+from heat_convergence.cli.daemons.threaded_channels import BoundedDispatcher
 from tests.functional.harness import LocalService
 from tests.functional.http_servers import GREEN, NATIVE, ServedApplication, error_of
 
@@ -49,6 +52,18 @@ class Handlers:
             start_response("200 OK", [("Content-Length", "4")])
             return [b"held"]
         return self._service.app(environ, start_response)
+
+
+class Channel:
+    """A connection with one request, as far as the dispatcher of threads knows it."""
+
+    def __init__(self) -> None:
+        self.requests = [SimpleNamespace(error=None, path="/")]
+        self.handled = threading.Event()
+        self.is_overloaded = False
+
+    def service(self) -> None:
+        self.handled.set()
 
 
 def hold_threads(handlers: Handlers, served: ServedApplication, count: int) -> list[Any]:
@@ -211,6 +226,24 @@ def test_requests_beyond_the_queue_are_refused_at_once(
         handlers.release.set()
         assert [connection.receive()[2] for connection in held] == [b"held"] * THREADS
         assert served.ask(GET)[0] == 300
+
+
+def test_threads_that_are_starting_count_as_free() -> None:
+    started = threading.Event()
+
+    class Starting(BoundedDispatcher):
+        def handler_thread(self, thread_no: int) -> None:
+            started.wait()
+            super().handler_thread(thread_no)
+
+    dispatcher = Starting(HttpLimits(threads=THREADS, queued_requests=1))
+    channels = [Channel() for _ in range(THREADS + 2)]
+    for channel in channels:
+        dispatcher.add_task(channel)
+    started.set()
+    assert all(channel.handled.wait(30) for channel in channels)
+    assert [channel.is_overloaded for channel in channels] == [False] * (THREADS + 1) + [True]
+    dispatcher.shutdown()
 
 
 def test_requests_in_the_queue_are_answered(backend: str, service: LocalService) -> None:
