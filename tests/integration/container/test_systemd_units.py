@@ -200,8 +200,9 @@ def test_killed_daemon_is_started_again(started: SystemdHost) -> None:
 def test_daemon_with_a_hanging_worker_is_started_again(started: SystemdHost) -> None:
     folder = f"/etc/systemd/system/{OBSERVER}.service.d"
     run(started, f"mkdir {folder}; printf '[Service]\\nWatchdogSec=8\\n' > {folder}/short.conf")
-    count = count_workers(started, OBSERVER)
-    run(started, f"systemctl daemon-reload; systemctl restart {OBSERVER}")
+    run(started, f"systemctl daemon-reload; systemctl stop {OBSERVER}")
+    count = count_workers(started, OBSERVER)  # while no worker of before can still be added
+    run(started, f"systemctl start {OBSERVER}")
     main = show(started, OBSERVER, "MainPID")
     wait_until(lambda: count_workers(started, OBSERVER) > count, "a new worker works")
     run(started, f"kill -STOP $(cat /proc/{main}/task/*/children)")
