@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from heat_convergence.common.errors import Error
@@ -26,6 +26,7 @@ from heat_convergence.convergence.ports.store import Transaction
 from heat_convergence.convergence.timeline.marks import format_call
 from heat_convergence.engine.execution import Outcome
 from heat_convergence.resources.protocol.properties import properties_hash
+from heat_convergence.resources.protocol.verb_values import VerbResult
 from heat_convergence.resources.redaction import redact_secrets
 
 RowChange = tuple[JobTransition, dict[str, Any]]
@@ -241,8 +242,23 @@ def _transition(outcome: Outcome, tries: int, context: TraversalContext) -> JobT
         return job_transitions.await_observation(result.observed, repost_at)
     if result.observed is not ObservedState.BUSY:
         return job_transitions.await_observation(result.observed, repost_at)
-    poll_at = poll_time(context.now, result.poll_after_s, result.poll_grid_s)
+    poll_at = _first_poll_time(outcome, result, context)
     return job_transitions.await_observation(ObservedState.BUSY, poll_at)
+
+
+def _first_poll_time(
+    outcome: Outcome, result: VerbResult, context: TraversalContext
+) -> datetime | None:
+    """Return when a BUSY resource is observed for the first time.
+
+    A signal asks for an observation only where the record shows that one is awaited. Signals
+    that arrived during the call are found by an observation right after the record.
+    """
+    resource_type = outcome.job.resource_type
+    may_await_signal = resource_type is not None and resource_type.may_await_signal
+    if may_await_signal and result.poll_after_s is not None:
+        return context.now
+    return poll_time(context.now, result.poll_after_s, result.poll_grid_s)
 
 
 def _report_retry(outcome: Outcome, context: TraversalContext) -> None:

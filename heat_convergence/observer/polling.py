@@ -72,7 +72,8 @@ class PollResult:
         """Add a resource, with its observation unless it is as an engine has recorded it."""
         self.resource_ids.setdefault(row.stack_id, []).append(row.id)
         if observation is not None:
-            self.observations.setdefault(row.stack_id, {})[row.id] = observation
+            taken = replace(observation, postponed_to=row.observation.observe_at)
+            self.observations.setdefault(row.stack_id, {})[row.id] = taken
 
     def made_at(self, now: datetime) -> PollResult:
         """Return the result with the time of its observations."""

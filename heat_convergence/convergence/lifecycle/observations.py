@@ -43,6 +43,8 @@ class Observation:
         job: the key of the observed job: by the time the observation is recorded, the
             resource may have another job, of which it says nothing.  None for an
             observation in the recording transaction itself.
+        postponed_to: the ``observe_at`` that kept other observers away while it was made;
+            None for an observation in the recording transaction.
     """
 
     observed: ObservedState
@@ -57,6 +59,7 @@ class Observation:
     job: JobKey | None = None
     made_at: datetime | None = None
     recheck_grid_s: float | None = None
+    postponed_to: datetime | None = None
 
 
 Observations = Mapping[str, Observation]

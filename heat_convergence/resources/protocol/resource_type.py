@@ -69,6 +69,12 @@ class ResourceType(ABC):
     # Type of a dependent, or a pattern of types → the level of this one at which it may start.
     dependent_levels: ClassVar[Mapping[str, ReadinessLevel]] = {}
 
+    @property
+    def may_await_signal(self) -> bool:
+        """True if a signal to the resource, or to one that it needs, may end its wait."""
+        takes_signals = type(self).signal is not ResourceType.signal
+        return takes_signals or self.observes_dependencies
+
     @abstractmethod
     def create(self, context: ResourceContext) -> VerbResult:
         """Start to create the physical resource, named ``context.physical_name``."""
@@ -195,7 +201,8 @@ class ResourceType(ABC):
         goes into ``SignalResult.data`` whole; ``context.data`` is what was remembered before. The
         other verbs of a type that takes signals leave ``VerbResult.data`` None, or they might
         undo a concurrent signal. After the commit the resource itself, if it is BUSY, and every
-        BUSY one that needs it are observed without delay: a type whose ``observe`` decides by
+        BUSY one that needs it are observed without delay, as they are after each call, for
+        the signals that arrived during it: a type whose ``observe`` decides by
         another resource's signals sets ``observes_dependencies`` and reads
         ``context.dependencies[name].data``. It is not called during the actions in
         ``no_signal_actions``.

@@ -29,7 +29,7 @@ from heat_convergence.convergence.ports.store import Store
 from heat_convergence.resources.protocol.verb_values import ResourceContext
 from heat_convergence.testing.simulation.cloud import SimulatedCloud
 from heat_convergence.testing.simulation.handover.handover_rule import HandoverRule
-from heat_convergence.testing.simulation.resource_types import SIGNAL_COUNT, SimulatedType
+from heat_convergence.testing.simulation.resource_types import SimulatedType, find_signal_mistake
 from heat_convergence.testing.simulation.store_reader import reader_for
 from heat_convergence.testing.simulation.workload import nested_templates, template_notation
 from heat_convergence.testing.simulation.workload.simulated_users import SimulatedUsers
@@ -247,8 +247,9 @@ class InvariantChecker:
         ended = before is not None and before.stack.in_progress
         repaired = ended and stack.status is Status.COMPLETE and stack.action in _REPAIRS
         for row in after.resources:
-            if row.physical.data.get(SIGNAL_COUNT, 0) < users.signal_counts.get(row.id, 0):
-                self.report_violation(1, f"{row.name} ({row.id}) has lost a signal")
+            sent = users.signal_counts.get(row.id, 0)
+            if mistake := find_signal_mistake(row, sent, self._now()):
+                self.report_violation(1, f"{row.name} ({row.id}) {mistake}")
             marked = users.marked_unhealthy.get(row.id)
             if (
                 marked is None

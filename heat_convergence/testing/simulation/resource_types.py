@@ -10,12 +10,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from datetime import datetime
 from typing import Any, Protocol
 
 from heat_convergence.common.failures import ResourceFailure
 from heat_convergence.convergence.drift.observation import PropertyDrift
 from heat_convergence.convergence.model.action import Action
-from heat_convergence.convergence.model.job import ObservedState
+from heat_convergence.convergence.model.job import JobState, ObservedState
+from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.resources.protocol.resource_type import ResourceType
 from heat_convergence.resources.protocol.schema import (
     AttributeSchema,
@@ -42,6 +44,7 @@ from heat_convergence.testing.simulation.workload.template_notation import (
 
 Json = Any
 SNAPSHOT_ID = "snapshot_id"  # key in a resource's data: the id of its snapshot in the cloud
+_SIGNAL_TIMEOUT_S = 43_200.0  # so long that a missed signal is not noticed by chance
 SIGNAL_COUNT = "signal_count"  # key in a resource's data: the number of signals received
 
 
@@ -287,6 +290,13 @@ class SignalledType(SimulatedType):
     name = "Sim::Signalled"
     allows_snapshot_on_delete = False
 
+    def create(self, view: ResourceContext) -> VerbResult:
+        """Create an object, which need not be observed before its signal."""
+        result = super().create(view)
+        if result.observed is not ObservedState.BUSY:
+            return result
+        return replace(result, poll_after_s=_SIGNAL_TIMEOUT_S)
+
     def signal(self, view: ResourceContext, details: Json) -> SignalResult:
         """Count the signal."""
         count = view.data.get(SIGNAL_COUNT, 0) + 1
@@ -302,7 +312,20 @@ class SignalledType(SimulatedType):
         if result.observed is not ObservedState.READY or not waiting:
             return result
         self._interceptor.note_signal_wait(view)
-        return replace(result, observed=ObservedState.BUSY)
+        return replace(result, observed=ObservedState.BUSY, poll_after_s=_SIGNAL_TIMEOUT_S)
+
+
+def find_signal_mistake(row: Resource, sent: int, now: datetime) -> str | None:
+    """Return what is wrong with the signals that were sent to a resource, None if nothing is."""
+    received, observation = row.physical.data.get(SIGNAL_COUNT, 0), row.observation
+    if received < sent:
+        return "has lost a signal"
+    if not received or observation.state is not ObservedState.BUSY:
+        return None
+    if row.job.state is not JobState.AWAITING_OBSERVATION or observation.observe_at is None:
+        return None
+    left_s = (observation.observe_at - now).total_seconds()
+    return "waits for a signal that it has" if left_s > _SIGNAL_TIMEOUT_S / 2 else None
 
 
 class StagedType(SimulatedType, Watchable):

@@ -9,6 +9,9 @@ from typing import Any
 
 import pytest
 
+from heat_convergence.api.controllers.resource.signals import SignalsController
+from heat_convergence.resources.builtin.signals.wait_conditions import WaitCondition
+from heat_convergence.resources.protocol.verb_values import ResourceContext, VerbResult
 from tests.functional.harness import LocalService
 from tests.functional.project_client import ProjectClient, hot_template
 
@@ -38,12 +41,13 @@ def start(heat: ProjectClient, body: Json) -> None:
     heat.service.run_due_work()
 
 
-def signal(heat: ProjectClient, body: Json = None, name: str = "h") -> Any:
-    """Sent and worked off; time stands still."""
+def signal(heat: ProjectClient, body: Json = None, name: str = "h", *, run: bool = True) -> Any:
+    """Send a signal and, unless work is under way, run what it makes due; time stands still."""
     answer = heat.send(
         "POST", f"{heat.path('s')}/resources/{name}/signal", body, leave_pending=True
     )
-    heat.service.run_due_work()
+    if run:
+        heat.service.run_due_work()
     return answer
 
 
@@ -342,3 +346,37 @@ def test_preview_replaces_an_update_handle(heat: ProjectClient) -> None:
     assert [each["resource_name"] for each in changes["replaced"]] == ["h"]
     assert [each["resource_name"] for each in changes["updated"]] == ["reads"]
     heat.delete("s")
+
+
+def test_signal_while_the_condition_is_started_counts(
+    heat: ProjectClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read_signals = WaitCondition.create
+
+    def create(condition: WaitCondition, context: ResourceContext) -> VerbResult:
+        result = read_signals(condition, context)
+        assert signal(heat, {"data": "late"}, run=False).status_int == 200
+        return result
+
+    monkeypatch.setattr(WaitCondition, "create", create)
+    start(heat, template())
+    assert (status(heat), heat.status("s")) == ("CREATE_COMPLETE", "CREATE_COMPLETE")
+    assert json.loads(heat.outputs("s")["data"]) == {"1": "late"}
+
+
+def test_signal_that_an_update_overtakes_counts(
+    heat: ProjectClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start(heat, template())
+
+    deliver = SignalsController._deliver
+
+    def update_before_the_delivery(controller: SignalsController, *details: Any) -> None:
+        heat.update("s", template(other={"type": "OS::Heat::None"}), hold=True)
+        heat.service.run_due_work()
+        assert status(heat, "other") == "CREATE_COMPLETE"
+        deliver(controller, *details)
+
+    monkeypatch.setattr(SignalsController, "_deliver", update_before_the_delivery)
+    signal(heat)
+    assert (status(heat), heat.status("s")) == ("CREATE_COMPLETE", "UPDATE_COMPLETE")

@@ -51,15 +51,17 @@ def _next_poll_time(
 ) -> datetime | None:
     """Return the next poll time.
 
-    The observer has postponed it before it polled.  If it is already due, a signal arrived
-    during the poll, so poll again at once.  Nested stacks are observed under the rows'
-    locks.
+    The observer has postponed it before it polled.  If it has another time now, a signal
+    arrived during the poll, and perhaps another observer polls since: this observation may
+    know nothing of the signal, so the earlier time counts.  Nested stacks are observed
+    under the rows' locks.
     """
     if observation.recheck_after_s is None:
         return None
-    if row.observation.observe_at is not None and row.observation.observe_at <= context.now:
-        return row.observation.observe_at
-    return _poll_time(observation, context)
+    poll_at, requested_at = _poll_time(observation, context), row.observation.observe_at
+    if poll_at is None or requested_at in (None, observation.postponed_to):
+        return poll_at
+    return min(poll_at, requested_at)
 
 
 def _poll_time(observation: Observation, context: TraversalContext) -> datetime | None:
