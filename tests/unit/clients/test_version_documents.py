@@ -45,6 +45,7 @@ class UnversionedAdapter(EmulatedHttpAdapter):
     def __init__(self) -> None:
         super().__init__(create_emulation())
         self.requests: Counter[str] = Counter()
+        self.count_lock = threading.Lock()
         self.tokens: set[str | None] = set()
         self.failures: list[Exception] = []
         self.status = 200
@@ -54,7 +55,8 @@ class UnversionedAdapter(EmulatedHttpAdapter):
 
     def send(self, request: PreparedRequest, *_: Any, **__: Any) -> Response:
         path = str(request.path_url).partition("?")[0]
-        self.requests[f"{request.method} {path}"] += 1
+        with self.count_lock:  # adding one is two steps
+            self.requests[f"{request.method} {path}"] += 1
         if path in ("/image", "/identity"):
             self.request_arrived.set()
             assert self.may_answer.wait(WAIT_S)
