@@ -68,7 +68,7 @@ def test_the_other_engine_finishes_a_tree_when_one_is_killed(
     second.start()
     wait_until(lambda: len(_engines(user)) == 2, "the second engine reports")
     (dead,) = _engines(user) - first
-    template, files = _tree(0.5)
+    template, files = _tree(2.0)  # long enough to be seen on a slow machine
     user.heat.stacks.create(stack_name="tree", template=template, files=files)
 
     ran_on: dict[str, set[str]] = defaultdict(set)
