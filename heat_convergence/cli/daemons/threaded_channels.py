@@ -200,38 +200,37 @@ class BoundedChannel(HTTPChannel):  # type: ignore[misc]  # untyped library
         self.server.add_task(self)
 
 
-class _CountedRequest:
-    """The next request of a connection, which is in progress until its thread is done with it."""
+class _AdmittedRequest:
+    """The next request of a connection, which has a place until its thread is done with it."""
 
-    def __init__(self, channel: BoundedChannel, end: Callable[[], None]) -> None:
+    def __init__(self, channel: BoundedChannel, free_place: Callable[[], None]) -> None:
         self._channel = channel
-        self._end = end
+        self._free_place = free_place
 
     def service(self) -> None:
         """Handle the request."""
         try:
             self._channel.service()
         finally:
-            self._end()
+            self._free_place()
 
     def cancel(self) -> None:
         """Close the connection, since the server has stopped."""
         self._channel.cancel()
-        self._end()
+        self._free_place()
 
 
 class BoundedDispatcher(ThreadedTaskDispatcher):  # type: ignore[misc]  # untyped library
     """Worker threads, and reserve threads for health checks and refusals.
 
-    Requests in progress are counted here: the library counts a thread that is just starting
-    as busy, and one that a request has just woken as idle.
+    There are as many places for requests as threads and places in the queue. The library's count
+    of idle threads does not serve: a thread that is still starting is missing from it, and one
+    that a request has just woken is still in it.
     """
 
     def __init__(self, limits: HttpLimits) -> None:
         super().__init__()
-        self._max_in_progress = limits.threads + limits.queued_requests
-        self._in_progress = 0
-        self._count_lock = threading.Lock()
+        self._places = threading.BoundedSemaphore(limits.threads + limits.queued_requests)
         self.set_thread_count(limits.threads)
         self._reserve = ThreadedTaskDispatcher()
         self._reserve.set_thread_count(_RESERVE_THREADS)
@@ -242,22 +241,11 @@ class BoundedDispatcher(ThreadedTaskDispatcher):  # type: ignore[misc]  # untype
         task.is_overloaded = False
         if request.error is not None or is_always_served(request.path):
             self._reserve.add_task(task)
-        elif self._begin_request():
-            super().add_task(_CountedRequest(task, self._end_request))
+        elif self._places.acquire(blocking=False):
+            super().add_task(_AdmittedRequest(task, self._places.release))
         else:
             task.is_overloaded = True
             self._reserve.add_task(task)
-
-    def _begin_request(self) -> bool:
-        with self._count_lock:
-            if self._in_progress >= self._max_in_progress:
-                return False
-            self._in_progress += 1
-            return True
-
-    def _end_request(self) -> None:
-        with self._count_lock:
-            self._in_progress -= 1
 
     def shutdown(self, cancel_pending: bool = True, timeout: float = 5) -> bool:
         """Stop all threads."""
