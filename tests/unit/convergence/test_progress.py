@@ -77,6 +77,24 @@ def test_observation_of_an_earlier_job_does_not_complete_the_current_one(meanwhi
     assert (row.state.status, row.job.state) == (Status.IN_PROGRESS, JobState.AWAITING_OBSERVATION)
 
 
+@pytest.mark.parametrize(
+    ("postponed_to", "next_poll"),
+    [
+        pytest.param(BUILDING.observation.observe_at, time_at(65), id="its own poll"),
+        pytest.param(time_at(30), BUILDING.observation.observe_at, id="a signal's poll"),
+    ],
+)
+def test_observation_keeps_the_poll_that_a_signal_has_requested(postponed_to, next_poll) -> None:
+    busy = Observation(
+        ObservedState.BUSY,
+        recheck_after_s=60,
+        job=job_key(BUILDING),
+        postponed_to=postponed_to,
+    )
+    row = _process(_stored(BUILDING), busy)
+    assert row.observation.observe_at == next_poll
+
+
 def test_observation_from_before_a_deletion_does_not_hide_its_completion() -> None:
     deleted = resource_row(
         "a",

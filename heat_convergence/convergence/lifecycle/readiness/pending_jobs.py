@@ -51,10 +51,10 @@ def _next_poll_time(
 ) -> datetime | None:
     """Return the next poll time.
 
-    The observer has postponed it before it polled.  If it has another time now, a signal
-    arrived during the poll, and perhaps another observer polls since: this observation may
-    know nothing of the signal, so the earlier time counts.  Nested stacks are observed
-    under the rows' locks.
+    The observer postponed it before it polled.  If the row has another time by now, a
+    signal or a notification arrived during the poll, and another observer may already poll
+    because of it.  This observation may be older than the signal, so that the earlier of
+    both times counts.  Nested stacks are observed under the rows' locks.
     """
     if observation.recheck_after_s is None:
         return None
