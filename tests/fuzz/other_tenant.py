@@ -2,7 +2,8 @@
 
     python -m tests.fuzz.other_tenant PORT
 
-Sends requests until its standard input is closed, and prints the milliseconds of each as JSON.
+Sends requests until its standard input is closed, one of each kind at least, and prints the
+milliseconds of each as JSON.
 """
 
 from __future__ import annotations
@@ -36,13 +37,14 @@ def main() -> None:
     created = _send(connection, "POST", "/stacks", {"stack_name": name, "template": _TEMPLATE})
     body = {"stack_name": "another", "template": _TEMPLATE}
     path = f"/stacks/{name}/{json.loads(created)['stack']['id']}"
-    requests = itertools.cycle(
-        [("GET", "/stacks", None), ("GET", path, None), ("POST", "/stacks/preview", body)]
-    )
-    milliseconds = []
-    while not select.select([sys.stdin], [], [], _PAUSE_S)[0]:
+    requests = [("GET", "/stacks", None), ("GET", path, None), ("POST", "/stacks/preview", body)]
+    milliseconds: list[float] = []
+    for request in itertools.cycle(requests):
+        ended = select.select([sys.stdin], [], [], _PAUSE_S)[0]
+        if ended and len(milliseconds) >= len(requests):
+            break
         started_s = time.perf_counter()
-        _send(connection, *next(requests))
+        _send(connection, *request)
         milliseconds.append((time.perf_counter() - started_s) * 1000)
     print(json.dumps(milliseconds))
 

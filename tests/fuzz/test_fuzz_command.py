@@ -41,10 +41,10 @@ def test_command_prints_failures_and_fails(
 def test_command_measures_another_tenant_beside_the_requests(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fuzz, "_UNDISTURBED_S", 1.0)
+    monkeypatch.setattr(fuzz, "_UNDISTURBED_S", 0.0)
     assert main(["--seed", "6", "--remote-requests", "1"]) == 0
     printed = capsys.readouterr().out
-    assert "another tenant alone: " in printed
+    assert "another tenant alone: 3 requests, " in printed
     assert f"after {REQUESTS_PER_BLOCK} requests: memory of the service " in printed
     assert "another tenant beside them: " in printed
     assert f"remote requests: {REQUESTS_PER_BLOCK}, " in printed
