@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
+from pathlib import Path
 from typing import Any
 
 from heat_convergence.testing.daemon_processes import ENGINE, wait_until
+from heat_convergence.testing.file_cloud import FILE_TYPE, FileCloudAudit
 from tests.integration.conftest import Deploy
 from tests.integration.harness import (
     SETTLE_TIMEOUT_S,
@@ -17,10 +19,11 @@ from tests.integration.harness import (
 )
 
 WIDTH, LEAVES = 10, 5
+CALL_S = 0.5  # of each leaf; its engine has the lease meanwhile, so that it is seen to work
 # Rows of the innermost stacks, each with its stack.
 _LEAF_ROWS = (
     " FROM resource AS leaf JOIN stack AS child ON child.id = leaf.stack_id"
-    " WHERE leaf.type = 'OS::Heat::TestResource'"
+    f" WHERE leaf.type = '{FILE_TYPE}'"
 )
 _LEASES = f"SELECT child.owner_id, leaf.lease_owner {_LEAF_ROWS} AND leaf.lease_owner IS NOT NULL"
 _UNFINISHED = f"SELECT leaf.id {_LEAF_ROWS} AND leaf.job IS NOT NULL"
@@ -28,13 +31,13 @@ _COUNT = f"SELECT count(*) {_LEAF_ROWS}"
 _LEASED = "SELECT id FROM resource WHERE lease_owner = "
 
 
-def _tree(wait_s: float) -> tuple[dict[str, Any], dict[str, str]]:
+def _tree() -> tuple[dict[str, Any], dict[str, str]]:
     leaf = {
         "heat_template_version": "2021-04-16",
         "resources": {
             f"r{at}": {
-                "type": "OS::Heat::TestResource",
-                "properties": {"value": str(at), "action_wait_secs": {"create": wait_s}},
+                "type": FILE_TYPE,
+                "properties": {"value": str(at), "latency_s": CALL_S},
             }
             for at in range(LEAVES)
         },
@@ -55,7 +58,7 @@ def _engines(user: HeatUser) -> set[str]:
 
 
 def test_the_other_engine_finishes_a_tree_when_one_is_killed(
-    deploy: Deploy, mariadb_url: str
+    deploy: Deploy, mariadb_url: str, cloud: Path
 ) -> None:
     """The jobs of the killed engine wait until its leases expire; all others finish.
 
@@ -68,7 +71,7 @@ def test_the_other_engine_finishes_a_tree_when_one_is_killed(
     second.start()
     wait_until(lambda: len(_engines(user)) == 2, "the second engine reports")
     (dead,) = _engines(user) - first
-    template, files = _tree(2.0)  # long enough to be seen on a slow machine
+    template, files = _tree()
     user.heat.stacks.create(stack_name="tree", template=template, files=files)
 
     ran_on: dict[str, set[str]] = defaultdict(set)
@@ -93,8 +96,10 @@ def test_the_other_engine_finishes_a_tree_when_one_is_killed(
     made = user.heat.resources.list("tree", nested_depth=3)
     assert len(made) == WIDTH + WIDTH * WIDTH * (1 + LEAVES)
     assert {one.resource_status for one in made} == {"CREATE_COMPLETE"}
-    leaves = [one for one in made if one.resource_type == "OS::Heat::TestResource"]
+    leaves = [one for one in made if one.resource_type == FILE_TYPE]
     assert len({one.physical_resource_id for one in leaves}) == WIDTH * WIDTH * LEAVES
+    calls = Counter(action for action, _ in FileCloudAudit.of_directory(cloud).calls)
+    assert calls["create"] == WIDTH * WIDTH * LEAVES
     user.heat.stacks.delete("tree")
     user.wait_deleted("tree")
     assert query_rows(mariadb_url, "SELECT id FROM resource") == []
