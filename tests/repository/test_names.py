@@ -36,13 +36,15 @@ RIDDLE = re.compile(
 
 
 @cache
-def parsed(path: Path) -> ast.Module:
-    return ast.parse((ROOT / path).read_text())
+def names_and_docstrings(path: Path) -> tuple[frozenset[str], tuple[str, ...]]:
+    """Return a file's names and docstrings; a tree that is kept slows later tests down."""
+    tree = ast.parse((ROOT / path).read_text())
+    return frozenset(bound_names(tree)), tuple(docstrings(tree))
 
 
-def bound_names(path: Path) -> Iterator[str]:
+def bound_names(tree: ast.Module) -> Iterator[str]:
     """Yield the names that a file defines, assigns or takes as parameters."""
-    for node in ast.walk(parsed(path)):
+    for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef):
             yield node.name
         elif isinstance(node, ast.arg):
@@ -57,8 +59,8 @@ def words(name: str) -> set[str]:
     return set(re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", name).lower().split("_"))
 
 
-def docstrings(path: Path) -> Iterator[str]:
-    for node in ast.walk(parsed(path)):
+def docstrings(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef):
             text = ast.get_docstring(node)
             if text:
@@ -79,7 +81,7 @@ def test_identifiers_use_no_retired_word() -> None:
         f"{path}: {name}"
         for folder in unless_listed("words")
         for path in files_of(folder)
-        for name in bound_names(path)
+        for name in names_and_docstrings(path)[0]
         if (words(name) & RETIRED_WORDS and name not in KEPT_NAMES) or name in RETIRED_NAMES
     }
     assert found == set()
@@ -90,7 +92,7 @@ def test_docstrings_begin_with_a_verb_or_a_noun() -> None:
         f"{path}: {line}"
         for folder in unless_listed("docstrings")
         for path in files_of(folder)
-        for line in docstrings(path)
+        for line in names_and_docstrings(path)[1]
         if RIDDLE.match(line)
     }
     assert found == set()
@@ -101,7 +103,7 @@ def test_public_class_names_are_unique() -> None:
         node.name
         for path in SOURCES
         if path.parts[0] == "heat_convergence"
-        for node in parsed(path).body
+        for node in ast.parse((ROOT / path).read_text()).body
         if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
     )
     repeated = {name for name, count in names.items() if count > 1}
@@ -120,6 +122,6 @@ def test_files_are_short() -> None:
 
 
 def test_exceptions_of_names_are_needed() -> None:
-    used = {name for path in SOURCES for name in bound_names(path)}
+    used = {name for path in SOURCES for name in names_and_docstrings(path)[0]}
     assert used >= KEPT_NAMES
     assert all(words(name) & RETIRED_WORDS or name in RETIRED_NAMES for name in KEPT_NAMES)
