@@ -6,6 +6,7 @@ keep its native locks and sockets.
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Sequence
 from importlib import import_module
@@ -21,6 +22,7 @@ from heat_convergence.conf import service
 
 EVENTLET = "eventlet"
 THREADING = "threading"
+_NO_OWN_RESOLVER = "EVENTLET_NO_GREENDNS"
 
 
 def configured_backend(arguments: Sequence[str], *, prog: str) -> str:
@@ -47,11 +49,17 @@ def set_up_backend(backend: str) -> None:
     """Make this process run on ``backend``, for its lifetime."""
     # Otherwise the log of every daemon begins with the library's deprecation notice.
     warnings.filterwarnings("ignore", message=r"\s*Eventlet is deprecated")
+    os.environ[_NO_OWN_RESOLVER] = "yes"  # read when libraries import eventlet, on any backend
     if backend == EVENTLET:
-        import_module("eventlet").monkey_patch(psycopg=False)
+        _set_up_eventlet()
     # Imported after patching: the module chooses its implementation at import.
     oslo_backend = import_module("oslo_service.backend")
     oslo_backend.init_backend(oslo_backend.BackendType(backend))
+
+
+def _set_up_eventlet() -> None:
+    import_module("heat_convergence.cli.name_lookups").look_up_in_native_threads()
+    import_module("eventlet").monkey_patch(psycopg=False)
 
 
 def set_up_database_driver(backend: str, database_url: str | None) -> None:
