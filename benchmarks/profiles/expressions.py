@@ -15,7 +15,7 @@ from benchmarks.profiles.template_engine import template_text
 from heat_convergence.sandbox.expression_sandbox import ExpressionSandbox, SandboxSettings
 from heat_convergence.template.environment.environment import Environment
 from heat_convergence.template.evaluation.evaluation import StackContext, evaluate_template
-from heat_convergence.template.functions import yaql
+from heat_convergence.template.functions import yaql, yaql_evaluation
 from heat_convergence.template.limits import TemplateLimits, YaqlCall, YaqlRunner
 from heat_convergence.template.template import Template
 from tests.fuzz.process_usage import processor_seconds
@@ -33,7 +33,7 @@ _EXPRESSIONS: dict[str, tuple[str, Any]] = {
 
 def main() -> None:
     """Print the figures."""
-    yaql.preload_grammar()
+    yaql_evaluation.preload_libraries()
     sandbox = ExpressionSandbox(SandboxSettings(max_children=1))
     runners: tuple[YaqlRunner, ...] = (yaql.InProcessRunner(), sandbox)
     for name, (expression, data) in _EXPRESSIONS.items():

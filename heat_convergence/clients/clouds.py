@@ -19,8 +19,6 @@ from functools import cached_property
 from typing import Any
 
 from keystoneauth1.session import Session
-from openstack.config.cloud_region import from_session
-from openstack.connection import Connection
 
 from heat_convergence.clients import auth, endpoints
 from heat_convergence.clients.circuit_breaker import CircuitBreakers
@@ -32,6 +30,7 @@ from heat_convergence.clients.remote.remote_clouds import (
     connect_remote_cloud,
     create_plugin,
 )
+from heat_convergence.clients.sdk.connections import Connection, create_connection
 from heat_convergence.clients.settings import ClientSettings
 from heat_convergence.clients.stack_users import StackUser, StackUsers
 from heat_convergence.clients.version_documents import VersionDocuments
@@ -41,7 +40,6 @@ from heat_convergence.common.failures import ResourceFailure
 MAX_CACHED_REGIONS = 65_536
 MAX_CACHED_CLOUDS = 512  # stack trees with an open session in a process
 MAX_USER_CONNECTIONS = 64  # of users of one tree, whose tokens are kept
-_VOLUMES = "volumev3"
 _NO_HEAT_ENDPOINT = (
     "The service catalog has no orchestration endpoint for signals: set [clients_heat] url"
 )
@@ -347,18 +345,3 @@ class RequestCloud:
         """Connection of openstacksdk with the token of the request."""
         session = auth.create_session(self._settings, self._auth, self._documents)
         return create_connection(session, self._settings, self._region)
-
-
-def create_connection(
-    session: Session, settings: ClientSettings, region: str | None
-) -> Connection:
-    """Return an openstacksdk connection with the configured interfaces and regions."""
-    config: dict[str, Any] = {"interface": settings.interface.removesuffix("URL")}
-    for name, interface in settings.interfaces.items():
-        config[f"{name}_interface"] = interface.removesuffix("URL")
-    if settings.shared_services_region is not None:
-        for service_type in settings.shared_service_types:
-            name = "block_storage" if service_type == _VOLUMES else service_type.replace("-", "_")
-            config[f"{name}_region_name"] = settings.shared_services_region
-    cloud_region = from_session(session, region_name=region, app_name="heat-convergence", **config)
-    return Connection(config=cloud_region)

@@ -19,8 +19,8 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 
 from keystoneauth1 import exceptions as ks_exc
-from openstack import exceptions as sdk_exc
 
+from heat_convergence.clients.sdk.loading import with_sdk_errors
 from heat_convergence.clients.version_documents import DocumentUnreadable
 from heat_convergence.common.clock import utc_now
 from heat_convergence.common.errors import Error, Forbidden, ResourceTypeUnavailable
@@ -191,10 +191,6 @@ def translate_sdk_errors() -> Iterator[None]:
     """Translate errors of keystoneauth and openstacksdk into ``common.failures``."""
     try:
         yield
-    except sdk_exc.HttpException as error:
-        raise error_from_status(
-            error.status_code, _sdk_message(error), parse_retry_after(_headers(error))
-        ) from error
     except ks_exc.CatalogException as error:
         raise ResourceTypeUnavailable(f"HEAT-E99001 Service is not available: {error}") from error
     except ks_exc.HttpError as error:
@@ -204,7 +200,9 @@ def translate_sdk_errors() -> Iterator[None]:
         ) from error
     except (ks_exc.ConnectionError, ks_exc.DiscoveryFailure, DocumentUnreadable) as error:
         raise TemporaryFailure(str(error)) from error
-    except (ks_exc.ClientException, sdk_exc.SDKException) as error:
+    except with_sdk_errors((), "HttpException") as error:
+        raise _error_of_sdk(error) from error
+    except with_sdk_errors((ks_exc.ClientException,), "SDKException") as error:
         raise ResourceFailure(f"{type(error).__name__}: {error}") from error
 
 
@@ -258,9 +256,11 @@ def _lowercase_names(headers: Mapping[str, str]) -> dict[str, str]:
     return {name.lower(): value for name, value in headers.items()}
 
 
-def _sdk_message(error: sdk_exc.HttpException) -> str:
-    return str(error.details or error.message or error)
+def _error_of_sdk(error: Any) -> Error:
+    """Return the error for an ``HttpException`` of openstacksdk."""
+    message = str(error.details or error.message or error)
+    return error_from_status(error.status_code, message, parse_retry_after(_headers(error)))
 
 
-def _headers(error: sdk_exc.HttpException | ks_exc.HttpError) -> Mapping[str, str]:
+def _headers(error: Any) -> Mapping[str, str]:
     return getattr(error.response, "headers", None) or {}

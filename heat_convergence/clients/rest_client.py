@@ -18,9 +18,6 @@ from typing import Any, Protocol
 import requests
 from keystoneauth1 import exceptions as auth_errors
 from keystoneauth1.adapter import Adapter
-from openstack import exceptions as sdk_errors
-from openstack.config.cloud_region import from_session
-from openstack.connection import Connection
 
 from heat_convergence.clients import error_mapping
 from heat_convergence.clients.circuit_breaker import (
@@ -30,6 +27,8 @@ from heat_convergence.clients.circuit_breaker import (
     Endpoint,
     FailureScope,
 )
+from heat_convergence.clients.sdk.connections import connect_in_region
+from heat_convergence.clients.sdk.loading import with_sdk_errors
 from heat_convergence.clients.version_documents import DocumentUnreadable
 from heat_convergence.common import time_limit
 from heat_convergence.common.errors import Error, Forbidden, ResourceTypeUnavailable
@@ -44,21 +43,15 @@ from heat_convergence.common.telemetry.call_metrics import timed_call
 Json = Any
 MIN_TIMEOUT_S = 1.0  # no request is sent that would have less time
 
-# Errors of keystoneauth and openstacksdk when there was no response.
+# Errors of keystoneauth: nothing responded; the catalog does not list the service.
 _UNREACHABLE = (
     auth_errors.ConnectFailure,
     auth_errors.RetriableConnectionFailure,
     auth_errors.DiscoveryFailure,
     DocumentUnreadable,
-    sdk_errors.ServiceDiscoveryException,
     requests.RequestException,
 )
-_NO_SERVICE = (
-    auth_errors.EndpointNotFound,
-    auth_errors.CatalogException,
-    sdk_errors.EndpointNotFound,
-    sdk_errors.ServiceDisabledException,
-)
+_NO_SERVICE = (auth_errors.EndpointNotFound, auth_errors.CatalogException)
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,7 +270,7 @@ class SdkCloudClient:
         return SdkCloudClient(
             f"{self.cache_key} {region}",
             self.project_id,
-            cache(lambda: _connection_in_region(self._connect(), region)),
+            cache(lambda: connect_in_region(self._connect(), region)),
             self._request_limiter,
             region,
             breakers=self._breakers,
@@ -341,25 +334,18 @@ class SdkCloudClient:
         return f"{interface} endpoint for {service} service in {self.region} region not found"
 
 
-def _connection_in_region(connection: Connection, region: str) -> Connection:
-    config = connection.config
-    options = {**config.config, "region_name": region}
-    regional = from_session(config.get_session(), app_name="heat-convergence", **options)
-    return Connection(config=regional)
-
-
 def _translate_errors(service: str, call: Callable[[], Any]) -> Any:
     try:
         return call()
-    except _NO_SERVICE as error:
+    except with_sdk_errors(_NO_SERVICE, "EndpointNotFound", "ServiceDisabledException") as error:
         raise ResourceTypeUnavailable(f"HEAT-E99001 the service {service}: {error}") from error
     except (auth_errors.Unauthorized, auth_errors.Forbidden) as error:
         raise Forbidden(f"{service}: {error}") from error
-    except _UNREACHABLE as error:
+    except with_sdk_errors(_UNREACHABLE, "ServiceDiscoveryException") as error:
         raise TemporaryFailure(f"{service} cannot be reached: {error}") from error
     except auth_errors.HttpError as error:
         raise _token_error(service, error) from error
-    except (auth_errors.ClientException, sdk_errors.SDKException) as error:
+    except with_sdk_errors((auth_errors.ClientException,), "SDKException") as error:
         raise ResourceFailure(f"{service}: {error}") from error
 
 

@@ -15,7 +15,7 @@ import time
 from typing import Any
 
 from heat_convergence.sandbox.frames import receive_frame, send_frame
-from heat_convergence.template.functions import yaql
+from heat_convergence.template.functions import yaql_evaluation
 from heat_convergence.template.limits import YaqlCall
 
 
@@ -33,7 +33,7 @@ def _answer(request: dict[str, Any]) -> dict[str, Any]:
     signal.setitimer(signal.ITIMER_REAL, call.max_wall_seconds or 0)
     signal.setitimer(signal.ITIMER_PROF, call.max_seconds)
     try:
-        result = yaql.run_call(call)
+        result = yaql_evaluation.run_call(call)
         answer = {"value": result.value, "error": result.error, "steps_left": result.steps_left}
         json.dumps(answer)  # under the same limits
     except (MemoryError, RecursionError, ValueError) as error:

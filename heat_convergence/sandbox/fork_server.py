@@ -12,22 +12,19 @@ import os
 import resource
 import signal
 import socket
-import struct
 import sys
 
 from heat_convergence.sandbox.expression_worker import answer_requests
-from heat_convergence.template.functions import yaql
+from heat_convergence.sandbox.fork_commands import ANSWER, COMMAND, FORK
+from heat_convergence.template.functions import yaql_evaluation
 
-FORK, END = b"F", b"E"
-COMMAND = struct.Struct("!cq")  # what to do, and with which process
-ANSWER = struct.Struct("!q")  # a process id, or the signal that ended the process
 _OPEN_FILES = 16
 
 
 def main() -> None:
     """Fork workers for the daemon until it closes the socket."""
     _limit_process(int(sys.argv[1]))
-    yaql.preload_grammar()
+    yaql_evaluation.preload_libraries()
     gc.collect()
     gc.freeze()  # workers share these objects as long as nothing writes to them
     with socket.socket(fileno=0) as control:

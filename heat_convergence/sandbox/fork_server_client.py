@@ -13,7 +13,7 @@ import sys
 import threading
 from dataclasses import dataclass
 
-from heat_convergence.sandbox.fork_server import ANSWER, COMMAND, END, FORK
+from heat_convergence.sandbox.fork_commands import ANSWER, COMMAND, END, FORK
 
 _MODULE = "heat_convergence.sandbox.fork_server"
 _ANSWER_TIMEOUT_S = 20.0  # for the first answer, which comes when everything is imported

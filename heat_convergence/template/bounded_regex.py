@@ -10,9 +10,8 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any, TypeVar
-
-import regex
 
 from heat_convergence.template.evaluation_budget import (
     STEPS_PER_SECOND,
@@ -20,7 +19,8 @@ from heat_convergence.template.evaluation_budget import (
     current_budget,
 )
 
-PatternError = regex.error
+CompiledPattern = Any  # a ``regex.Pattern[str]``, whose module is not loaded here
+
 _FIRST_TIMEOUTS_S = (0.0002, 0.005)
 # The compiler has no time limit.  It takes about 30 microseconds for a character, and 2 for an
 # item of counted repeats, which it writes out.
@@ -43,11 +43,15 @@ _SET = re.compile(r"\^?\]?(?:\\.|[^\]\\])*\]", re.DOTALL)
 T = TypeVar("T")
 
 
+class PatternError(Exception):
+    """The pattern cannot be used."""
+
+
 class PatternTimeout(Exception):
     """The match took longer than allowed."""
 
 
-def compile_pattern(pattern: str, flags: int = 0) -> regex.Pattern[str]:
+def compile_pattern(pattern: str, flags: int = 0) -> CompiledPattern:
     """Return the compiled pattern.
 
     Raises:
@@ -67,16 +71,24 @@ def compile_pattern(pattern: str, flags: int = 0) -> regex.Pattern[str]:
 
 
 @functools.lru_cache(maxsize=256)
-def _compile_cached(pattern: str, flags: int) -> regex.Pattern[str]:
+def _compile_cached(pattern: str, flags: int) -> CompiledPattern:
     return _compile(pattern, flags)
 
 
-def _compile(pattern: str, flags: int) -> regex.Pattern[str]:
+def _compile(pattern: str, flags: int) -> CompiledPattern:
+    library = load_library()
     try:
         # The library has a cache of its own, which would keep megabytes of large patterns.
-        return regex.compile(pattern, flags, cache_pattern=False)
-    except (RecursionError, OverflowError, ValueError) as error:
+        compiled = library.compile(pattern, flags, cache_pattern=False)
+    except (library.error, RecursionError, OverflowError, ValueError) as error:
         raise PatternError(str(error) or "too complex") from error
+    return compiled
+
+
+@functools.cache
+def load_library() -> Any:
+    """Return the library, which takes 3 MB, when the first pattern of a process is compiled."""
+    return import_module("regex")
 
 
 def _expanded_size(pattern: str) -> int:

@@ -12,12 +12,11 @@ from collections import OrderedDict
 from functools import partial
 from typing import Any
 
-from openstack.connection import Connection
-
 from heat_convergence.cli.components.assembly import ProcessComponents
 from heat_convergence.clients import auth
-from heat_convergence.clients.clouds import StackCloudCache, create_connection
+from heat_convergence.clients.clouds import StackCloudCache
 from heat_convergence.clients.rest_client import RequestLimiter, SdkCloudClient, make_cache_key
+from heat_convergence.clients.sdk.connections import Connection, create_connection
 from heat_convergence.clients.settings import MAX_OPEN_REQUESTS
 from heat_convergence.resources.driver.declarative_steps import client_of_cloud
 from heat_convergence.resources.openstack.project_lists import ProjectListsCloud, RefusalLog

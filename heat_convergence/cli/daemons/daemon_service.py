@@ -33,7 +33,6 @@ from heat_convergence.cli.tracing.setup import start_tracing, stop_tracing
 from heat_convergence.cli.watchdog import Watchdog, systemd_watchdog
 from heat_convergence.common import errors
 from heat_convergence.resources.registry import IncompleteInstallation
-from heat_convergence.template.functions import yaql
 
 LOG = logging.getLogger(__name__)
 _WAIT_FOR_WORKERS_S = 0.5  # pause of a parent process between two looks at its workers
@@ -178,7 +177,6 @@ def run_daemon(
     startup, watchdog = StartupState(), systemd_watchdog(os.environ)
     set_up_reports(conf)
     set_up_database_driver(conf.concurrency, conf.database.connection)
-    yaql.preload_grammar()  # once for all workers, which are forks of this process
     signal.signal(signal.SIGTERM, startup.end_with_exit_code)
     # The launcher of native threads waits for its workers instead of asking for them.
     pause = {"wait_interval": _WAIT_FOR_WORKERS_S} if conf.concurrency == EVENTLET else {}

@@ -16,10 +16,9 @@ from typing import Any
 
 from keystoneauth1 import exceptions, loading
 from keystoneauth1.session import Session
-from openstack.config.cloud_region import from_session
-from openstack.connection import Connection
 
 from heat_convergence.clients.remote.guarded_transport import create_transport
+from heat_convergence.clients.sdk.connections import APP_NAME, Connection, connect
 from heat_convergence.common.errors import AuthorizationFailure, StackValidationFailed
 
 Json = Any
@@ -84,10 +83,9 @@ def connect_remote_cloud(
         session=transport,
         verify=not access.insecure,
         timeout=timeout_s,
-        app_name="heat-convergence",
+        app_name=APP_NAME,
     )
-    region = from_session(session, region_name=access.region, app_name="heat-convergence")
-    return Connection(config=region)
+    return connect(session, access.region)
 
 
 def check_login(connection: Connection) -> None:

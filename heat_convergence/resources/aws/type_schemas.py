@@ -6,6 +6,7 @@ Decides where the declarations and descriptions are. Called when the types are b
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 from heat_convergence.resources.driver.schema_loader import (
@@ -18,10 +19,11 @@ from heat_convergence.resources.protocol.type_schema import TypeSchema
 PACKAGE = "heat_convergence.resources.aws"
 
 
+@cache
 def load_aws_schema(
     group: str, name: str, schema_class: type[TypeSchema] = TypeSchema
 ) -> TypeSchema:
-    """Return the schema of a type.
+    """Return the schema of a type, which all registries of a process share.
 
     Args:
         group: The name of the schemas' file.
@@ -32,6 +34,7 @@ def load_aws_schema(
     return read_schema(declared, name, load_descriptions(PACKAGE), schema_class=schema_class)
 
 
+@cache
 def load_head(group: str, name: str) -> Mapping[str, Any]:
     """Return what is declared about a type in addition to its schema."""
     found: Mapping[str, Any] = load_declarations(group, PACKAGE)[name]["head"]

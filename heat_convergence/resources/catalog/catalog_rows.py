@@ -15,7 +15,7 @@ from heat_convergence.resources.driver.type_spec import TypeSpec
 
 
 def make_rest_resource(
-    project: str, service: str, entity: str, sdk_class: type[Any], /, **fields: Any
+    project: str, service: str, entity: str, sdk_class: str | type[Any], /, **fields: Any
 ) -> RestResource:
     """Return the REST resource of an entity.
 
@@ -23,7 +23,7 @@ def make_rest_resource(
         project: The service's name, such as ``Manila``.
         service: openstacksdk's name of the service, such as ``shared_file_system``.
         entity: The entity's name without its prefix.
-        sdk_class: openstacksdk's class of the entity.
+        sdk_class: The class of the entity, as in ``RestResource``.
         **fields: The other fields of the REST resource.
     """
     return RestResource(

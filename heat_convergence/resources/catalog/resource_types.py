@@ -16,7 +16,6 @@ from heat_convergence.resources.catalog.services import SERVICES
 from heat_convergence.resources.driver.declarative import DeclarativeType
 from heat_convergence.resources.driver.declarative_steps import DriverContext
 from heat_convergence.resources.driver.id_lookup import BodyCache, IdCache
-from heat_convergence.resources.driver.schema_loader import load_descriptions
 from heat_convergence.resources.driver.service_extensions import ServiceExtensions
 from heat_convergence.resources.openstack.hidden_types import load_hidden_types
 from heat_convergence.resources.protocol.resource_type import ResourceType
@@ -28,7 +27,6 @@ def create_driver_context() -> DriverContext:
     """Return what the types of one registry share."""
     return DriverContext(
         REST_RESOURCES,
-        load_descriptions(),
         RequestLimiter(MAX_OPEN_REQUESTS),
         IdCache(),
         BodyCache(),

@@ -45,7 +45,6 @@ class DriverContext:
     """The objects that all catalog types of a process share."""
 
     rest_resources: Mapping[str, RestResource]
-    descriptions: schema_loader.Descriptions
     connection_slots: RequestLimiter
     id_cache: IdCache
     body_cache: BodyCache
@@ -63,7 +62,7 @@ class DeclarativeSteps(ResourceType):
         self.name = spec.name  # type: ignore[misc]  # one class, many types
         self.service = spec.rest_resource.service  # type: ignore[misc]
         self.schema = schema_loader.load_schema(  # type: ignore[misc]
-            spec.schema_file, spec.name, context.descriptions, spec.aliases
+            spec.schema_file, spec.name, spec.aliases
         )
         self.physical_name_limit = head.get("name_limit", 255)  # type: ignore[misc]
         handlers = frozenset(head.get("handlers", ()))

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from heat_convergence.clients.sdk.loading import load
+
 OWNER_METADATA_KEY = "heat_resource_id"  # in metadata, where that carries the mark
 
 
@@ -40,7 +42,8 @@ class RestResource:
 
     Attributes:
         entity: The name by which constraints refer to it, such as ``neutron.network``.
-        sdk_class: openstacksdk's class, which knows path, body keys and the method of updates.
+        sdk_class: The name of openstacksdk's class, which knows path, body keys and the method
+            of updates, such as ``compute.v2.server.Server``; or a class with its attributes.
         entity_label: Its name in messages; the entity's last part by default.
         name_query: The query that filters by name, None where the service cannot.
         path: The path, where the class's own does not fit.
@@ -57,7 +60,7 @@ class RestResource:
 
     entity: str
     service: str
-    sdk_class: type[Any]
+    sdk_class: str | type[Any]
     entity_label: str = ""
     name_key: str | None = "name"
     name_query: str | None = "name"
@@ -77,9 +80,16 @@ class RestResource:
     list_query: tuple[tuple[str, str], ...] = ()
 
     @property
+    def _class(self) -> type[Any]:
+        if isinstance(self.sdk_class, type):
+            return self.sdk_class
+        loaded: type[Any] = load(self.sdk_class)
+        return loaded
+
+    @property
     def path_template(self) -> str:
         """The path of the collection, perhaps with names such as ``%(pool_id)s``."""
-        return self.path or str(self.sdk_class.base_path)
+        return self.path or str(self._class.base_path)
 
     @property
     def list_path_template(self) -> str:
@@ -89,19 +99,19 @@ class RestResource:
     @property
     def item_key(self) -> str | None:
         """The key of one object in a body; None: the body is the object."""
-        found = self.sdk_class.resource_key
+        found = self._class.resource_key
         return None if found is None else str(found)
 
     @property
     def list_key(self) -> str | None:
         """The key of the list in a body, if any."""
-        found = self.sdk_class.resources_key
+        found = self._class.resources_key
         return None if found is None else str(found)
 
     @property
     def update_method(self) -> str:
         """The HTTP method of an update."""
-        return str(self.commit_method or self.sdk_class.commit_method or "PUT")
+        return str(self.commit_method or self._class.commit_method or "PUT")
 
     @property
     def label(self) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib import resources
 from types import MappingProxyType
 from typing import Any
@@ -77,7 +77,7 @@ def load_descriptions(package: str = CATALOG_PACKAGE) -> Descriptions:
     return Descriptions(found["types"], found["properties"], found["attributes"])
 
 
-@cache
+@lru_cache(maxsize=1)  # types are loaded service by service, and their schemas kept
 def load_declarations(service: str, package: str = CATALOG_PACKAGE) -> Mapping[str, Json]:
     """Return type name → compact declaration of a service's types."""
     path = resources.files(package) / "schemas" / f"{service}.json"
@@ -85,11 +85,18 @@ def load_declarations(service: str, package: str = CATALOG_PACKAGE) -> Mapping[s
     return declared
 
 
-def type_names(service: str) -> list[str]:
-    """Return the sorted names of a service's types."""
-    return sorted(load_declarations(service))
+@cache
+def load_retired_types(service: str) -> Mapping[str, SupportStatus]:
+    """Return the support status of a service's hidden types without properties, by name."""
+    statuses = {
+        name: _support(declared["head"].get("support"))
+        for name, declared in sorted(load_declarations(service).items())
+        if not declared["properties"]
+    }
+    return {name: status for name, status in statuses.items() if status.hidden}
 
 
+@cache
 def type_header(service: str, name: str) -> Mapping[str, Json]:
     """Return what is declared about a type in addition to its schema.
 
@@ -100,18 +107,21 @@ def type_header(service: str, name: str) -> Mapping[str, Json]:
     return found
 
 
-def load_schema(
-    service: str, name: str, texts: Descriptions, aliases: Mapping[str, str]
-) -> TypeSchema:
-    """Return a type's schema.
+def load_schema(service: str, name: str, aliases: Mapping[str, str]) -> TypeSchema:
+    """Return a type's schema, which all registries of a process share.
 
     Args:
         service: The name of the schemas' file.
         name: The type's name.
-        texts: The descriptions.
         aliases: Path of an old property name → the new name beside it.
     """
-    return read_schema(load_declarations(service)[name], name, texts, aliases)
+    return _schema(service, name, tuple(aliases.items()))
+
+
+@cache
+def _schema(service: str, name: str, aliases: tuple[tuple[str, str], ...]) -> TypeSchema:
+    declared = load_declarations(service)[name]
+    return read_schema(declared, name, load_descriptions(), dict(aliases))
 
 
 def read_schema(

@@ -9,25 +9,21 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from heat_convergence.resources.builtin.none_resource import NoneResource
-from heat_convergence.resources.driver import schema_loader
-
-_NO_DESCRIPTIONS = schema_loader.Descriptions({}, {}, {})
+from heat_convergence.resources.driver.schema_loader import load_retired_types
+from heat_convergence.resources.protocol.type_schema import SupportStatus
 
 
 class HiddenResourceType(NoneResource):
     """A retired type; its resources are complete at once."""
 
-    def __init__(self, service: str, name: str) -> None:
-        declared = schema_loader.load_schema(service, name, _NO_DESCRIPTIONS, {})
+    def __init__(self, name: str, support_status: SupportStatus) -> None:
         self.name = name  # type: ignore[misc]  # one class, many types
         self.schema = replace(  # type: ignore[misc]
-            NoneResource.schema, support_status=declared.support_status
+            NoneResource.schema, support_status=support_status
         )
 
 
 def load_hidden_types(service: str) -> Iterator[HiddenResourceType]:
     """Yield a type for each hidden type of a schema file that has no properties left."""
-    for name in schema_loader.type_names(service):
-        declared = schema_loader.load_schema(service, name, _NO_DESCRIPTIONS, {})
-        if declared.support_status.hidden and not declared.properties:
-            yield HiddenResourceType(service, name)
+    for name, support_status in load_retired_types(service).items():
+        yield HiddenResourceType(name, support_status)

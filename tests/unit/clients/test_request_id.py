@@ -11,9 +11,9 @@ from oslo_context.context import RequestContext
 from requests import PreparedRequest, Response
 
 from heat_convergence.clients import auth
-from heat_convergence.clients.clouds import create_connection
 from heat_convergence.clients.identity_api import create_identity_adapter
 from heat_convergence.clients.rest_client import CloudRequest, RequestLimiter, SdkCloudClient
+from heat_convergence.clients.sdk.connections import create_connection
 from heat_convergence.clients.settings import ClientSettings
 from heat_convergence.common.telemetry import request_contexts
 from heat_convergence.common.telemetry.request_contexts import StackRequests

@@ -16,12 +16,12 @@ from keystoneauth1.session import Session
 from requests import PreparedRequest, Response
 
 from heat_convergence.clients import auth, version_documents
-from heat_convergence.clients.clouds import create_connection
 from heat_convergence.clients.identity_api import (
     create_identity_adapter,
     translate_keystone_errors,
 )
 from heat_convergence.clients.rest_client import CloudRequest, RequestLimiter, SdkCloudClient
+from heat_convergence.clients.sdk.connections import create_connection
 from heat_convergence.clients.settings import ClientSettings
 from heat_convergence.clients.version_documents import DocumentUnreadable, VersionDocuments
 from heat_convergence.common.failures import TemporaryFailure

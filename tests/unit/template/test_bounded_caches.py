@@ -9,7 +9,7 @@ import pytest
 from heat_convergence.common.errors import RequestLimitExceeded
 from heat_convergence.template import bounded_regex
 from heat_convergence.template.evaluation_budget import request_budget
-from heat_convergence.template.functions import yaql
+from heat_convergence.template.functions import yaql_evaluation
 from heat_convergence.template.limits import DEFAULT_LIMITS, TemplateLimits
 from heat_convergence.template.parameters import hidden_parameters
 from heat_convergence.template.parameters.hidden_parameters import hidden_parameters_of_texts
@@ -22,9 +22,9 @@ def test_large_patterns_are_not_cached() -> None:
 
 
 def test_long_expressions_are_not_cached() -> None:
-    before = yaql._parse_cached.cache_info().currsize
-    assert yaql._parsed("1" + " + 1" * 500)
-    assert yaql._parse_cached.cache_info().currsize == before
+    before = yaql_evaluation._parse_cached.cache_info().currsize
+    assert yaql_evaluation._parsed("1" + " + 1" * 500)
+    assert yaql_evaluation._parse_cached.cache_info().currsize == before
 
 
 def test_compiling_many_large_patterns_exceeds_the_limit_of_a_request() -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from functools import partial
 
-from openstack.message.v2 import queue, subscription
-
 from heat_convergence.resources.catalog.catalog_rows import make_rest_resource, make_spec
 from heat_convergence.resources.catalog.catalog_service import CatalogService
 from heat_convergence.resources.driver.rest_resources import by_entity
@@ -26,13 +24,16 @@ _rest_resource = partial(
 REST_RESOURCES = by_entity(
     _rest_resource(
         "queue",
-        queue.Queue,
+        "message.v2.queue.Queue",
         id_key="name",
         ids_are_uuids=False,
         list_query=(("detailed", "true"), ("limit", "20")),
     ),
     _rest_resource(
-        "subscription", subscription.Subscription, name_key=None, commit_method="PATCH"
+        "subscription",
+        "message.v2.subscription.Subscription",
+        name_key=None,
+        commit_method="PATCH",
     ),
 )
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from functools import partial
 
-from openstack.baremetal.v1 import node, port, port_group
-
 from heat_convergence.resources.catalog.catalog_rows import make_rest_resource, make_spec
 from heat_convergence.resources.catalog.catalog_service import CatalogService
 from heat_convergence.resources.driver.rest_resources import by_entity
@@ -25,9 +23,9 @@ _rest_resource = partial(
 )
 
 REST_RESOURCES = by_entity(
-    _rest_resource("node", node.Node),
-    _rest_resource("portgroup", port_group.PortGroup),
-    _rest_resource("port", port.Port, name_key=None, list_path="/ports/detail"),
+    _rest_resource("node", "baremetal.v1.node.Node"),
+    _rest_resource("portgroup", "baremetal.v1.port_group.PortGroup"),
+    _rest_resource("port", "baremetal.v1.port.Port", name_key=None, list_path="/ports/detail"),
 )
 
 TYPE_SPECS = (

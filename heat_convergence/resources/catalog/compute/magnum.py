@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from openstack.container_infrastructure_management.v1 import cluster, cluster_template
-
 from heat_convergence.resources.catalog.catalog_rows import make_rest_resource, make_spec
 from heat_convergence.resources.catalog.catalog_service import CatalogService
 from heat_convergence.resources.driver.rest_resources import by_entity
@@ -28,8 +26,11 @@ _rest_resource = partial(
 )
 
 REST_RESOURCES = by_entity(
-    _rest_resource("cluster", cluster.Cluster),
-    _rest_resource("cluster_template", cluster_template.ClusterTemplate),
+    _rest_resource("cluster", "container_infrastructure_management.v1.cluster.Cluster"),
+    _rest_resource(
+        "cluster_template",
+        "container_infrastructure_management.v1.cluster_template.ClusterTemplate",
+    ),
 )
 
 _spec = partial(make_spec, "Magnum", REST_RESOURCES, test_environment=TESTED_RELEASE)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from functools import partial
 
-from openstack.compute.v2 import aggregate, flavor, keypair, quota_set, server, server_group
-
 from heat_convergence.resources.catalog.catalog_rows import make_rest_resource, make_spec
 from heat_convergence.resources.catalog.catalog_service import CatalogService
 from heat_convergence.resources.catalog.networking.neutron_resources import FLOATING_IP
@@ -57,7 +55,7 @@ _nova = partial(make_rest_resource, "Nova", "compute")
 REST_RESOURCES = by_entity(
     _nova(
         "server",
-        server.Server,
+        "compute.v2.server.Server",
         list_path="/servers/detail",
         bulk_read=BulkRead.CHANGED_SINCE,
         ownership_mark_field=OwnershipMarkField.DESCRIPTION,
@@ -66,7 +64,7 @@ REST_RESOURCES = by_entity(
     ),
     _nova(
         "flavor",
-        flavor.Flavor,
+        "compute.v2.flavor.Flavor",
         list_path="/flavors/detail",
         name_query=None,
         list_query=(("is_public", "None"),),
@@ -75,20 +73,22 @@ REST_RESOURCES = by_entity(
     ),
     _nova(
         "keypair",
-        keypair.Keypair,
+        "compute.v2.keypair.Keypair",
         id_key="name",
         name_query=None,
         microversion="2.10",
         entity_label="key",
     ),
-    _nova("server_group", server_group.ServerGroup, name_query=None, microversion="2.15"),
+    _nova(
+        "server_group", "compute.v2.server_group.ServerGroup", name_query=None, microversion="2.15"
+    ),
     _nova(
         "aggregate",
-        aggregate.Aggregate,
+        "compute.v2.aggregate.Aggregate",
         name_query=None,
         ownership_mark_field=OwnershipMarkField.NAME,
     ),
-    _nova("quota", quota_set.QuotaSet, path="/os-quota-sets", name_key=None),
+    _nova("quota", "compute.v2.quota_set.QuotaSet", path="/os-quota-sets", name_key=None),
 )
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from functools import partial
 
-from openstack.dns.v2 import recordset, zone
-
 from heat_convergence.resources.catalog.catalog_rows import make_rest_resource, make_spec
 from heat_convergence.resources.catalog.catalog_service import CatalogService
 from heat_convergence.resources.driver.rest_resources import (
@@ -26,8 +24,8 @@ _rest_resource = partial(
 )
 
 REST_RESOURCES = by_entity(
-    _rest_resource("zone", zone.Zone),
-    _rest_resource("recordset", recordset.Recordset),
+    _rest_resource("zone", "dns.v2.zone.Zone"),
+    _rest_resource("recordset", "dns.v2.recordset.Recordset"),
 )
 
 # A zone's name is not the physical name as it is.

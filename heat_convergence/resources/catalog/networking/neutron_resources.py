@@ -8,43 +8,6 @@ from __future__ import annotations
 
 from functools import partial
 
-from openstack.network.v2 import (
-    address_scope,
-    agent,
-    firewall_policy,
-    firewall_rule,
-    floating_ip,
-    metering_label,
-    metering_label_rule,
-    network,
-    port,
-    port_forwarding,
-    qos_bandwidth_limit_rule,
-    qos_dscp_marking_rule,
-    qos_minimum_bandwidth_rule,
-    qos_minimum_packet_rate_rule,
-    qos_policy,
-    quota,
-    rbac_policy,
-    router,
-    security_group,
-    security_group_rule,
-    segment,
-    sfc_flow_classifier,
-    sfc_port_chain,
-    sfc_port_pair,
-    sfc_port_pair_group,
-    subnet,
-    subnet_pool,
-    tap_flow,
-    tap_service,
-    trunk,
-    vpn_ike_policy,
-    vpn_ipsec_policy,
-    vpn_ipsec_site_connection,
-    vpn_service,
-)
-
 from heat_convergence.resources.catalog.catalog_rows import make_rest_resource, make_spec
 from heat_convergence.resources.catalog.missing_sdk_resources import (
     Firewall,
@@ -78,74 +41,93 @@ _neutron_without_description = partial(_neutron, ownership_mark_field=OwnershipM
 _neutron_without_name = partial(_neutron, name_key=None)
 
 REST_RESOURCES = by_entity(
-    _neutron("network", network.Network),
-    _neutron("subnet", subnet.Subnet),
-    _neutron("subnetpool", subnet_pool.SubnetPool),
-    _neutron("port", port.Port),
-    _neutron("router", router.Router),
-    _neutron("security_group", security_group.SecurityGroup, entity_label="security_group"),
-    _neutron_without_name("security_group_rule", security_group_rule.SecurityGroupRule),
+    _neutron("network", "network.v2.network.Network"),
+    _neutron("subnet", "network.v2.subnet.Subnet"),
+    _neutron("subnetpool", "network.v2.subnet_pool.SubnetPool"),
+    _neutron("port", "network.v2.port.Port"),
+    _neutron("router", "network.v2.router.Router"),
+    _neutron(
+        "security_group", "network.v2.security_group.SecurityGroup", entity_label="security_group"
+    ),
+    _neutron_without_name(
+        "security_group_rule", "network.v2.security_group_rule.SecurityGroupRule"
+    ),
     _neutron(
         "floatingip",
-        floating_ip.FloatingIP,
+        "network.v2.floating_ip.FloatingIP",
         entity_label="floatingip",
         name_key="floating_ip_address",
         name_query="floating_ip_address",
     ),
-    _neutron_without_description("address_scope", address_scope.AddressScope),
-    _neutron("qos_policy", qos_policy.QoSPolicy, entity_label="policy"),
-    _neutron("segment", segment.Segment),
-    _neutron_without_name("quota", quota.Quota, ownership_mark_field=OwnershipMarkField.NONE),
-    _neutron("trunk", trunk.Trunk),
+    _neutron_without_description("address_scope", "network.v2.address_scope.AddressScope"),
+    _neutron("qos_policy", "network.v2.qos_policy.QoSPolicy", entity_label="policy"),
+    _neutron("segment", "network.v2.segment.Segment"),
     _neutron_without_name(
-        "rbac_policy", rbac_policy.RBACPolicy, ownership_mark_field=OwnershipMarkField.NONE
+        "quota", "network.v2.quota.Quota", ownership_mark_field=OwnershipMarkField.NONE
     ),
-    _neutron("metering_label", metering_label.MeteringLabel),
+    _neutron("trunk", "network.v2.trunk.Trunk"),
+    _neutron_without_name(
+        "rbac_policy",
+        "network.v2.rbac_policy.RBACPolicy",
+        ownership_mark_field=OwnershipMarkField.NONE,
+    ),
+    _neutron("metering_label", "network.v2.metering_label.MeteringLabel"),
     _neutron_without_name(
         "metering_label_rule",
-        metering_label_rule.MeteringLabelRule,
+        "network.v2.metering_label_rule.MeteringLabelRule",
         ownership_mark_field=OwnershipMarkField.NONE,
     ),
     _neutron_without_name(
         "qos_bandwidth_limit_rule",
-        qos_bandwidth_limit_rule.QoSBandwidthLimitRule,
+        "network.v2.qos_bandwidth_limit_rule.QoSBandwidthLimitRule",
         ownership_mark_field=OwnershipMarkField.NONE,
     ),
     _neutron_without_name(
         "qos_dscp_marking_rule",
-        qos_dscp_marking_rule.QoSDSCPMarkingRule,
+        "network.v2.qos_dscp_marking_rule.QoSDSCPMarkingRule",
         ownership_mark_field=OwnershipMarkField.NONE,
     ),
     _neutron_without_name(
         "qos_minimum_bandwidth_rule",
-        qos_minimum_bandwidth_rule.QoSMinimumBandwidthRule,
+        "network.v2.qos_minimum_bandwidth_rule.QoSMinimumBandwidthRule",
         ownership_mark_field=OwnershipMarkField.NONE,
     ),
     _neutron_without_name(
         "qos_minimum_packet_rate_rule",
-        qos_minimum_packet_rate_rule.QoSMinimumPacketRateRule,
+        "network.v2.qos_minimum_packet_rate_rule.QoSMinimumPacketRateRule",
         ownership_mark_field=OwnershipMarkField.NONE,
     ),
-    _neutron_without_name("port_forwarding", port_forwarding.PortForwarding),
-    _neutron("agent", agent.Agent, name_key=None, ownership_mark_field=OwnershipMarkField.NONE),
+    _neutron_without_name("port_forwarding", "network.v2.port_forwarding.PortForwarding"),
+    _neutron(
+        "agent",
+        "network.v2.agent.Agent",
+        name_key=None,
+        ownership_mark_field=OwnershipMarkField.NONE,
+    ),
     _neutron("firewall", Firewall),
-    _neutron("firewall_policy", firewall_policy.FirewallPolicy, path="/fw/firewall_policies"),
-    _neutron("firewall_rule", firewall_rule.FirewallRule, path="/fw/firewall_rules"),
-    _neutron("ikepolicy", vpn_ike_policy.VpnIkePolicy),
-    _neutron("ipsecpolicy", vpn_ipsec_policy.VpnIpsecPolicy),
-    _neutron("ipsec_site_connection", vpn_ipsec_site_connection.VpnIPSecSiteConnection),
-    _neutron("vpnservice", vpn_service.VpnService),
+    _neutron(
+        "firewall_policy",
+        "network.v2.firewall_policy.FirewallPolicy",
+        path="/fw/firewall_policies",
+    ),
+    _neutron("firewall_rule", "network.v2.firewall_rule.FirewallRule", path="/fw/firewall_rules"),
+    _neutron("ikepolicy", "network.v2.vpn_ike_policy.VpnIkePolicy"),
+    _neutron("ipsecpolicy", "network.v2.vpn_ipsec_policy.VpnIpsecPolicy"),
+    _neutron(
+        "ipsec_site_connection", "network.v2.vpn_ipsec_site_connection.VpnIPSecSiteConnection"
+    ),
+    _neutron("vpnservice", "network.v2.vpn_service.VpnService"),
     _neutron_without_description("l2_gateway", L2Gateway),
     _neutron_without_name(
         "l2_gateway_connection", L2GatewayConnection, ownership_mark_field=OwnershipMarkField.NONE
     ),
     _neutron_without_description("network_gateway", NetworkGateway),
-    _neutron("taas.tap_flow", tap_flow.TapFlow),
-    _neutron("taas.tap_service", tap_service.TapService),
-    _neutron("flow_classifier", sfc_flow_classifier.SfcFlowClassifier),
-    _neutron("port_chain", sfc_port_chain.SfcPortChain),
-    _neutron("port_pair", sfc_port_pair.SfcPortPair),
-    _neutron("port_pair_group", sfc_port_pair_group.SfcPortPairGroup),
+    _neutron("taas.tap_flow", "network.v2.tap_flow.TapFlow"),
+    _neutron("taas.tap_service", "network.v2.tap_service.TapService"),
+    _neutron("flow_classifier", "network.v2.sfc_flow_classifier.SfcFlowClassifier"),
+    _neutron("port_chain", "network.v2.sfc_port_chain.SfcPortChain"),
+    _neutron("port_pair", "network.v2.sfc_port_pair.SfcPortPair"),
+    _neutron("port_pair_group", "network.v2.sfc_port_pair_group.SfcPortPairGroup"),
 )
 FLOATING_IP = REST_RESOURCES["neutron.floatingip"]
 

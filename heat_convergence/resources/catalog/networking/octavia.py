@@ -4,21 +4,6 @@ from __future__ import annotations
 
 from functools import partial
 
-from openstack.load_balancer.v2 import (
-    availability_zone,
-    availability_zone_profile,
-    flavor,
-    flavor_profile,
-    health_monitor,
-    l7_policy,
-    l7_rule,
-    listener,
-    load_balancer,
-    member,
-    pool,
-    quota,
-)
-
 from heat_convergence.resources.catalog.catalog_rows import make_rest_resource, make_spec
 from heat_convergence.resources.catalog.catalog_service import CatalogService
 from heat_convergence.resources.driver.rest_resources import (
@@ -58,31 +43,48 @@ _rest_resource = partial(
 )
 
 REST_RESOURCES = by_entity(
-    _rest_resource("loadbalancer", load_balancer.LoadBalancer, entity_label="loadbalancer"),
-    _rest_resource("listener", listener.Listener),
-    _rest_resource("pool", pool.Pool),
-    _rest_resource("member", member.Member, ownership_mark_field=OwnershipMarkField.NAME),
     _rest_resource(
-        "healthmonitor", health_monitor.HealthMonitor, ownership_mark_field=OwnershipMarkField.NAME
+        "loadbalancer", "load_balancer.v2.load_balancer.LoadBalancer", entity_label="loadbalancer"
     ),
-    _rest_resource("l7policy", l7_policy.L7Policy),
+    _rest_resource("listener", "load_balancer.v2.listener.Listener"),
+    _rest_resource("pool", "load_balancer.v2.pool.Pool"),
     _rest_resource(
-        "l7rule", l7_rule.L7Rule, name_key=None, ownership_mark_field=OwnershipMarkField.NONE
-    ),
-    _rest_resource("flavor", flavor.Flavor),
-    _rest_resource(
-        "flavorprofile", flavor_profile.FlavorProfile, ownership_mark_field=OwnershipMarkField.NAME
+        "member", "load_balancer.v2.member.Member", ownership_mark_field=OwnershipMarkField.NAME
     ),
     _rest_resource(
-        "availabilityzone", availability_zone.AvailabilityZone, id_key="name", ids_are_uuids=False
+        "healthmonitor",
+        "load_balancer.v2.health_monitor.HealthMonitor",
+        ownership_mark_field=OwnershipMarkField.NAME,
     ),
+    _rest_resource("l7policy", "load_balancer.v2.l7_policy.L7Policy"),
     _rest_resource(
-        "availabilityzoneprofile",
-        availability_zone_profile.AvailabilityZoneProfile,
+        "l7rule",
+        "load_balancer.v2.l7_rule.L7Rule",
+        name_key=None,
+        ownership_mark_field=OwnershipMarkField.NONE,
+    ),
+    _rest_resource("flavor", "load_balancer.v2.flavor.Flavor"),
+    _rest_resource(
+        "flavorprofile",
+        "load_balancer.v2.flavor_profile.FlavorProfile",
         ownership_mark_field=OwnershipMarkField.NAME,
     ),
     _rest_resource(
-        "quota", quota.Quota, name_key=None, ownership_mark_field=OwnershipMarkField.NONE
+        "availabilityzone",
+        "load_balancer.v2.availability_zone.AvailabilityZone",
+        id_key="name",
+        ids_are_uuids=False,
+    ),
+    _rest_resource(
+        "availabilityzoneprofile",
+        "load_balancer.v2.availability_zone_profile.AvailabilityZoneProfile",
+        ownership_mark_field=OwnershipMarkField.NAME,
+    ),
+    _rest_resource(
+        "quota",
+        "load_balancer.v2.quota.Quota",
+        name_key=None,
+        ownership_mark_field=OwnershipMarkField.NONE,
     ),
 )
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from functools import partial
 
-from openstack.key_manager.v1 import container, order, secret
-
 from heat_convergence.resources.catalog.catalog_rows import make_rest_resource, make_spec
 from heat_convergence.resources.catalog.catalog_service import CatalogService
 from heat_convergence.resources.driver.rest_resources import by_entity
@@ -29,9 +27,11 @@ _rest_resource = partial(
 )
 
 REST_RESOURCES = by_entity(
-    _rest_resource("secret", secret.Secret, id_key="secret_ref"),
-    _rest_resource("order", order.Order, id_key="order_ref", name_query=None),
-    _rest_resource("container", container.Container, id_key="container_ref", name_query=None),
+    _rest_resource("secret", "key_manager.v1.secret.Secret", id_key="secret_ref"),
+    _rest_resource("order", "key_manager.v1.order.Order", id_key="order_ref", name_query=None),
+    _rest_resource(
+        "container", "key_manager.v1.container.Container", id_key="container_ref", name_query=None
+    ),
 )
 
 _spec = partial(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from openstack.image.v2 import image
-
 from heat_convergence.resources.catalog.catalog_rows import make_rest_resource, make_spec
 from heat_convergence.resources.catalog.catalog_service import CatalogService
 from heat_convergence.resources.driver.rest_resources import (
@@ -25,7 +23,7 @@ REST_RESOURCES = by_entity(
         "Glance",
         "image",
         "image",
-        image.Image,
+        "image.v2.image.Image",
         ownership_mark_field=OwnershipMarkField.NAME,
     ),
 )

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from functools import partial
 
-from openstack.identity.v3 import domain, endpoint, group, project, region, role, service, user
-
 from heat_convergence.resources.catalog.catalog_rows import make_rest_resource, make_spec
 from heat_convergence.resources.catalog.catalog_service import CatalogService
 from heat_convergence.resources.driver.rest_resources import (
@@ -32,22 +30,36 @@ _DOMAIN = {"domain": ArgumentMapping("domain_id", "keystone.domain")}
 _keystone = partial(make_rest_resource, "Keystone", "identity")
 
 REST_RESOURCES = by_entity(
-    _keystone("project", project.Project, ownership_mark_field=OwnershipMarkField.DESCRIPTION),
-    _keystone("user", user.User, ownership_mark_field=OwnershipMarkField.DESCRIPTION),
-    _keystone("group", group.Group, ownership_mark_field=OwnershipMarkField.DESCRIPTION),
-    _keystone("role", role.Role, ownership_mark_field=OwnershipMarkField.NAME),
-    _keystone("domain", domain.Domain, ownership_mark_field=OwnershipMarkField.DESCRIPTION),
+    _keystone(
+        "project",
+        "identity.v3.project.Project",
+        ownership_mark_field=OwnershipMarkField.DESCRIPTION,
+    ),
+    _keystone(
+        "user", "identity.v3.user.User", ownership_mark_field=OwnershipMarkField.DESCRIPTION
+    ),
+    _keystone(
+        "group", "identity.v3.group.Group", ownership_mark_field=OwnershipMarkField.DESCRIPTION
+    ),
+    _keystone("role", "identity.v3.role.Role", ownership_mark_field=OwnershipMarkField.NAME),
+    _keystone(
+        "domain", "identity.v3.domain.Domain", ownership_mark_field=OwnershipMarkField.DESCRIPTION
+    ),
     _keystone(
         "region",
-        region.Region,
+        "identity.v3.region.Region",
         name_key=None,
         ids_are_uuids=False,
         ownership_mark_field=OwnershipMarkField.DESCRIPTION,
     ),
-    _keystone("service", service.Service, ownership_mark_field=OwnershipMarkField.DESCRIPTION),
+    _keystone(
+        "service",
+        "identity.v3.service.Service",
+        ownership_mark_field=OwnershipMarkField.DESCRIPTION,
+    ),
     _keystone(
         "endpoint",
-        endpoint.Endpoint,
+        "identity.v3.endpoint.Endpoint",
         name_query=None,
         ownership_mark_field=OwnershipMarkField.NAME,
     ),

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from functools import partial
 
-from openstack.block_storage.v3 import backup, qos_spec, quota_set, snapshot, volume
-from openstack.block_storage.v3 import type as volume_type
-
 from heat_convergence.resources.catalog.catalog_rows import make_rest_resource, make_spec
 from heat_convergence.resources.catalog.catalog_service import CatalogService
 from heat_convergence.resources.driver.rest_resources import (
@@ -50,33 +47,33 @@ _cinder = partial(make_rest_resource, "Cinder", "block_storage")
 REST_RESOURCES = by_entity(
     _cinder(
         "volume",
-        volume.Volume,
+        "block_storage.v3.volume.Volume",
         list_path="/volumes/detail",
         ownership_mark_field=OwnershipMarkField.METADATA,
     ),
     _cinder(
         "snapshot",
-        snapshot.Snapshot,
+        "block_storage.v3.snapshot.Snapshot",
         list_path="/snapshots/detail",
         ownership_mark_field=OwnershipMarkField.METADATA,
     ),
     _cinder(
         "backup",
-        backup.Backup,
+        "block_storage.v3.backup.Backup",
         list_path="/backups/detail",
         ownership_mark_field=OwnershipMarkField.DESCRIPTION,
     ),
     _cinder(
         "vtype",
-        volume_type.Type,
+        "block_storage.v3.type.Type",
         name_query=None,
         entity_label="volume type",
         ownership_mark_field=OwnershipMarkField.DESCRIPTION,
         list_query=(("is_public", "None"),),
     ),
-    _cinder("encryption", volume_type.TypeEncryption, name_key=None),
-    _cinder("quota", quota_set.QuotaSet, path="/os-quota-sets", name_key=None),
-    _cinder("qos_specs", qos_spec.QoSSpec, name_query=None),
+    _cinder("encryption", "block_storage.v3.type.TypeEncryption", name_key=None),
+    _cinder("quota", "block_storage.v3.quota_set.QuotaSet", path="/os-quota-sets", name_key=None),
+    _cinder("qos_specs", "block_storage.v3.qos_spec.QoSSpec", name_query=None),
 )
 
 

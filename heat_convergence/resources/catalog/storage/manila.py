@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from functools import partial
 
-from openstack.shared_file_system.v2 import share, share_network, share_snapshot, share_type
-
 from heat_convergence.resources.catalog.catalog_rows import make_rest_resource, make_spec
 from heat_convergence.resources.catalog.catalog_service import CatalogService
 from heat_convergence.resources.catalog.missing_sdk_resources import SecurityServiceResource
@@ -35,18 +33,26 @@ _rest_resource = partial(make_rest_resource, "Manila", "shared_file_system", mic
 REST_RESOURCES = by_entity(
     _rest_resource(
         "share",
-        share.Share,
+        "shared_file_system.v2.share.Share",
         list_path="/shares/detail",
         ownership_mark_field=OwnershipMarkField.METADATA,
     ),
-    _rest_resource("share_snapshot", share_snapshot.ShareSnapshot, list_path="/snapshots/detail"),
+    _rest_resource(
+        "share_snapshot",
+        "shared_file_system.v2.share_snapshot.ShareSnapshot",
+        list_path="/snapshots/detail",
+    ),
     _rest_resource(
         "share_network",
-        share_network.ShareNetwork,
+        "shared_file_system.v2.share_network.ShareNetwork",
         list_path="/share-networks/detail",
         ownership_mark_field=OwnershipMarkField.DESCRIPTION,
     ),
-    _rest_resource("share_type", share_type.ShareType, list_query=(("is_public", "all"),)),
+    _rest_resource(
+        "share_type",
+        "shared_file_system.v2.share_type.ShareType",
+        list_query=(("is_public", "all"),),
+    ),
     _rest_resource(
         "security_service",
         SecurityServiceResource,

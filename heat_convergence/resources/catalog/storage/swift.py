@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from openstack.object_store.v1 import container
-
 from heat_convergence.resources.catalog.catalog_rows import make_rest_resource, make_spec
 from heat_convergence.resources.catalog.catalog_service import CatalogService
 from heat_convergence.resources.driver.rest_resources import by_entity
@@ -15,7 +13,7 @@ REST_RESOURCES = by_entity(
         "Swift",
         "object_store",
         "container",
-        container.Container,
+        "object_store.v1.container.Container",
         id_key="name",
         ids_are_uuids=False,
     )

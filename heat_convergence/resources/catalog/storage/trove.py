@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from functools import partial
 
-from openstack.database.v1 import flavor, instance
-
 from heat_convergence.resources.catalog.catalog_rows import make_rest_resource, make_spec
 from heat_convergence.resources.catalog.catalog_service import CatalogService
 from heat_convergence.resources.catalog.missing_sdk_resources import DatabaseClusterResource
@@ -26,10 +24,10 @@ TESTED_RELEASE = "Trove 26"
 _rest_resource = partial(make_rest_resource, "Trove", "database", name_query=None)
 
 REST_RESOURCES = by_entity(
-    _rest_resource("flavor", flavor.Flavor, ids_are_uuids=False),
+    _rest_resource("flavor", "database.v1.flavor.Flavor", ids_are_uuids=False),
     _rest_resource(
         "instance",
-        instance.Instance,
+        "database.v1.instance.Instance",
         commit_method="PATCH",
         ownership_mark_field=OwnershipMarkField.NAME,
     ),

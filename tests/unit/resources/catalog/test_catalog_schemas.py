@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from heat_convergence.resources.catalog.rest_resources import REST_RESOURCES
 from heat_convergence.resources.protocol.type_schema import PropertySchema
 from tests.catalog_types import CATALOG, DECLARATIVE_TYPES
 from tests.unit.resources.builtin.test_builtin_conformance import (
@@ -92,3 +93,12 @@ def test_hidden_types_are_known_and_accept_any_property() -> None:
     for resource_type in hidden.values():
         assert resource_type.schema.support_status.hidden
         assert resource_type.schema.accepts_any_property
+
+
+@pytest.mark.parametrize("entity", sorted(REST_RESOURCES))
+def test_path_of_an_entity_is_that_of_its_class(entity: str) -> None:
+    """The classes are named, and loaded with the first request."""
+    rest_resource = REST_RESOURCES[entity]
+    assert rest_resource.path_template.startswith("/")
+    assert rest_resource.update_method in {"PUT", "PATCH", "POST"}
+    assert rest_resource.item_key != "" != rest_resource.list_key
