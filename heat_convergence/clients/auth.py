@@ -16,6 +16,7 @@ import requests
 from keystoneauth1 import exceptions, loading
 from keystoneauth1.access import AccessInfo
 from keystoneauth1.identity.base import BaseIdentityPlugin
+from keystoneauth1.identity.generic.base import BaseGenericPlugin
 from keystoneauth1.identity.v3 import ApplicationCredential, Password
 from keystoneauth1.session import Session, TCPKeepAliveAdapter
 from oslo_config import cfg
@@ -46,6 +47,7 @@ _NO_PROJECT = {
     "project_domain_name": None,
 }
 _IDENTITY = Endpoint("identity")
+_VERSION_3 = (3, 0)
 _REFUSALS = (exceptions.Unauthorized, exceptions.Forbidden, exceptions.NotFound)
 _FAILURES = (
     exceptions.ConnectionError,
@@ -97,7 +99,7 @@ class ServiceAuth:
                 "The service has no user: set auth_type and the options that belong to"
                 f" it in [{TRUSTEE_GROUP}] or [{FALLBACK_AUTH_GROUP}]."
             )
-        return found
+        return _of_version_3(found)
 
     @property
     def own_plugin(self) -> Any:
@@ -113,7 +115,7 @@ class ServiceAuth:
 
     def load_reader_plugin(self) -> Any:
         """Return a plug-in that logs in as the reader of all projects; None without one."""
-        return loading.load_auth_from_conf_options(self._conf, DRIFT_AUTH_GROUP)
+        return _of_version_3(loading.load_auth_from_conf_options(self._conf, DRIFT_AUTH_GROUP))
 
     def load_trust_plugin(self, trust_id: str) -> Any:
         """Return a plug-in that logs in as the service with a trust."""
@@ -123,6 +125,14 @@ class ServiceAuth:
     def auth_url(self) -> str:
         """URL of Keystone that the configuration names."""
         return str(self.own_plugin.auth_url)
+
+
+def _of_version_3(plugin: Any) -> Any:
+    """Return a plug-in for version 3 of Keystone instead of one that asks for the versions."""
+    if not isinstance(plugin, BaseGenericPlugin) or not plugin.auth_url:
+        return plugin
+    url = keystone_v3_url(plugin.auth_url)
+    return plugin.create_plugin(Session(), _VERSION_3, url) or plugin  # it uses no session
 
 
 class StackAuth(BaseIdentityPlugin):
@@ -241,7 +251,7 @@ def create_user_auth(
 
 def keystone_v3_url(url: str) -> str:
     """Return the URL of version 3 of Keystone, for plug-ins without version discovery."""
-    url = url.rstrip("/")
+    url = url.rstrip("/").removesuffix("/v2.0")
     return url if url.endswith("/v3") else f"{url}/v3"
 
 
