@@ -6,6 +6,7 @@ body.  Must not know what a rule stands for.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -16,18 +17,54 @@ from heat_convergence.api.http import ApiRequest
 from heat_convergence.api.policies import base, rules
 from heat_convergence.common import errors
 
+_BETWEEN_LOOKS_S = 1.0  # at the policy files
+_DEFAULTS = tuple(rules.list_rules())
+
+
+class _Rules(policy.Enforcer):
+    """Rules whose files are looked at once a second at most: the library does so for each check.
+
+    That is as much work as two checks, of which a request has two or more.
+    """
+
+    def __init__(self, conf: cfg.ConfigOpts, monotonic: Callable[[], float]) -> None:
+        super().__init__(conf)
+        self._monotonic = monotonic
+        self._next_look_s = float("-inf")
+
+    def register_default(self, default: policy.RuleDefault) -> None:
+        """Register a rule; the library changes those alone that have a deprecated one.
+
+        It copies all, which takes half of the start of a service in one process.
+        """
+        if default.deprecated_rule is not None or default.name in self.registered_rules:
+            super().register_default(default)
+        else:
+            self.registered_rules[default.name] = default
+
+    def load_rules(self, force_reload: bool = False) -> None:
+        """Read the files that have changed."""
+        now_s = self._monotonic()
+        if force_reload or now_s >= self._next_look_s:
+            super().load_rules(force_reload)
+            self._next_look_s = now_s + _BETWEEN_LOOKS_S
+
 
 class PolicyEnforcer:
     """The rules of the configuration's policy file over the defaults."""
 
-    def __init__(self, conf: cfg.ConfigOpts | None = None) -> None:
+    def __init__(
+        self,
+        conf: cfg.ConfigOpts | None = None,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
         if conf is None:
             conf = cfg.ConfigOpts()
             conf([], default_config_files=[], default_config_dirs=[])
-        self._enforcer = policy.Enforcer(conf)
+        self._enforcer = _Rules(conf, monotonic)
         self._enforcer.suppress_deprecation_warnings = True
         self._enforcer.suppress_default_change_warnings = True
-        self._enforcer.register_defaults(rules.list_rules())
+        self._enforcer.register_defaults(_DEFAULTS)
 
     def enforce(self, request: ApiRequest, rule: str) -> None:
         """Check that the caller passes the rule.
