@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, Unpack
+from typing import Unpack
 
 from heat_convergence.common.error_boundary import BoundaryName, ErrorBoundary
 from heat_convergence.common.error_log import ErrorLog
 from heat_convergence.convergence.model.event import Event
+from heat_convergence.convergence.model.goal import Goal
 from heat_convergence.convergence.model.job import Workload
 from heat_convergence.convergence.model.notification_events import NotifyCallback
 from heat_convergence.convergence.model.resource import Resource
@@ -21,17 +22,17 @@ from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.ports.stacks import StackColumns
 from heat_convergence.convergence.ports.store import Transaction
 from heat_convergence.db.connection.database import Database
-from heat_convergence.db.reads import stacks
+from heat_convergence.db.reads import event_sinks, stacks
 from heat_convergence.db.reads.stacks import StackFilter
 from heat_convergence.db.repositories.events import SqlEventRepository
 from heat_convergence.db.repositories.goals import SqlGoalRepository
 from heat_convergence.db.repositories.stacks import SqlStackRepository
 from heat_convergence.db.store import SqlStore, SqlTransaction
 from heat_convergence.resources.protocol.verb_values import CloudFactory
-from heat_convergence.stacks.event_sinks.event_dispatcher import DispatchSources
+from heat_convergence.stacks.event_sinks.event_dispatcher import CommittedGoals, DispatchSources
+from heat_convergence.stacks.event_sinks.goal_sinks import Sinks
 
-Json = Any
-EventCallback = Callable[[Sequence[Event], Mapping[str, str]], object]
+EventCallback = Callable[[Sequence[Event], CommittedGoals], object]
 """Function of events, and of the goals of their stacks as far as they are known."""
 
 
@@ -98,6 +99,20 @@ class _RecordingStacks(SqlStackRepository):
         return stack
 
 
+class _RecordingGoals(SqlGoalRepository):
+    """Goals of which the hashes of their common parts are also kept until the commit."""
+
+    def __init__(self, goals: SqlGoalRepository) -> None:
+        super().__init__(goals._connection)
+        self.common_parts: dict[str, str] = {}
+
+    def insert(self, goal: Goal) -> None:
+        """Insert the goal, and keep the hash of its common part."""
+        super().insert(goal)
+        if goal.common_part_hash is not None:
+            self.common_parts[goal.id] = goal.common_part_hash
+
+
 class EventForwardingStore(SqlStore):
     """A store that calls ``forward`` with the events of every commit."""
 
@@ -118,15 +133,17 @@ class EventForwardingStore(SqlStore):
     def transaction(self) -> Iterator[Transaction]:
         """Open a transaction, and hand on its events after the commit."""
         inserted: list[Event] = []
-        goals: dict[str, str] = {}
+        known = CommittedGoals()
         with super().transaction() as tx:
             if isinstance(tx, SqlTransaction):
                 events, stacks_of_tx = _RecordingEvents(tx.events), _RecordingStacks(tx.stacks)
-                tx.events, inserted = events, events.inserted
-                tx.stacks, goals = stacks_of_tx, stacks_of_tx.goals
+                goals = _RecordingGoals(tx.goals)
+                tx.events, tx.stacks, tx.goals = events, stacks_of_tx, goals
+                inserted = events.inserted
+                known = CommittedGoals(stacks_of_tx.goals, goals.common_parts)
             yield tx
         if inserted:
-            self._forward_boundary.contain(partial(self._forward, inserted, goals))
+            self._forward_boundary.contain(partial(self._forward, inserted, known))
 
 
 def create_dispatch_sources(database: Database, cloud_of: CloudFactory) -> DispatchSources:
@@ -140,10 +157,12 @@ def create_dispatch_sources(database: Database, cloud_of: CloudFactory) -> Dispa
             )
         return {each.id: each for each in found}
 
-    def load_sinks(goal_id: str) -> Sequence[dict[str, Json]]:
+    def find_common_parts(goal_ids: Collection[str]) -> Mapping[str, str]:
         with database.read() as connection:
-            goal = SqlGoalRepository(connection).get(goal_id)
-        found = [] if goal is None else goal.environment.get("event_sinks") or []
-        return [each for each in found if isinstance(each, dict)]
+            return event_sinks.find_common_parts(connection, goal_ids)
 
-    return DispatchSources(load_stacks, load_sinks, cloud_of)
+    def load_sinks(common_parts: Collection[str]) -> Mapping[str, Sinks]:
+        with database.read() as connection:
+            return event_sinks.load_sinks(connection, common_parts)
+
+    return DispatchSources(load_stacks, find_common_parts, load_sinks, cloud_of)

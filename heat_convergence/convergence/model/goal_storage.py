@@ -61,6 +61,11 @@ def file_hashes_of_common_part(text: str) -> dict[str, str]:
     return dict(_parse_common_part(text)["files"])
 
 
+def environment_of_common_part(text: str) -> dict[str, Json]:
+    """Return the shared sections of the environment of a stored common part."""
+    return dict(_parse_common_part(text)["environment"])
+
+
 def with_parameter_values(goal: Goal, load: ContentLoader) -> Goal:
     """Return the goal with all of its parameters, without the shared part."""
     hashes = _named(goal.parameters) | _named(goal.environment.get("parameters"))

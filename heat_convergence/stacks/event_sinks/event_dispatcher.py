@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from queue import Empty, Full, Queue
 from typing import Any
@@ -25,6 +24,11 @@ from heat_convergence.convergence.model.event import Event
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.resources.protocol.verb_values import CloudFactory
 from heat_convergence.stacks.event_sinks.event_documents import build_event_document
+from heat_convergence.stacks.event_sinks.goal_sinks import (
+    FindCommonParts,
+    GoalSinks,
+    LoadSinks,
+)
 from heat_convergence.stacks.event_sinks.lifecycle_plugins import LifecyclePlugins, StackOperation
 from heat_convergence.stacks.event_sinks.sink_types import (
     MAX_SINKS,
@@ -40,11 +44,25 @@ _MAX_EVENTS = 10_000  # that wait in one process
 _MAX_BATCH = 200  # events that are sent together
 _SEND_LIMIT_S = 10.0  # of the events of one stack to one sink
 _IDLE_S = 5.0  # after which the thread ends
-_CACHED_GOALS = 1_000
 _DROPPED = "events not sent to sinks: dropped=%(dropped)s"
-NO_GOALS: Mapping[str, str] = {}
 LoadStacks = Callable[[Sequence[str]], Mapping[str, Stack]]
-LoadSinks = Callable[[str], Sequence[Mapping[str, Json]]]
+
+
+@dataclass(frozen=True, slots=True)
+class CommittedGoals:
+    """The goals of the stacks whose events a transaction stored, as far as it knew them.
+
+    Attributes:
+        ids: ids of goals by stack.
+        common_parts: hashes of the common parts of goals that it stored, by goal.
+    """
+
+    ids: Mapping[str, str] = field(default_factory=dict)
+    common_parts: Mapping[str, str] = field(default_factory=dict)
+
+
+NO_GOALS = CommittedGoals()
+_QueuedEvent = tuple[Event, str | None]  # with the goal of its stack, if that is known
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +71,13 @@ class DispatchSources:
 
     Attributes:
         load_stacks: returns stacks by their ids.
-        load_sinks: returns the sinks of a goal's environment.
+        find_common_parts: returns the hashes of the common parts of goals, by goal.
+        load_sinks: returns the sinks that common parts name, by hash.
         cloud_of: returns the cloud of a tree.
     """
 
     load_stacks: LoadStacks
+    find_common_parts: FindCommonParts
     load_sinks: LoadSinks
     cloud_of: CloudFactory
 
@@ -71,12 +91,12 @@ class EventDispatcher:
         self._sources = sources
         self._plugins = plugins
         self._boundary = ErrorBoundary(BoundaryName.NOTIFICATION, errors)
-        self._queue: Queue[Event] = Queue(_MAX_EVENTS)
-        self._sinks: OrderedDict[str, Sequence[Mapping[str, Json]]] = OrderedDict()
+        self._queue: Queue[_QueuedEvent] = Queue(_MAX_EVENTS)
+        self._sinks = GoalSinks(sources.find_common_parts, sources.load_sinks)
         self._lock = threading.Lock()
         self._running = False
 
-    def __call__(self, events: Sequence[Event], goals: Mapping[str, str] = NO_GOALS) -> None:
+    def __call__(self, events: Sequence[Event], goals: CommittedGoals = NO_GOALS) -> None:
         """Queue events, and start the thread unless it runs; never wait."""
         if not self.enqueue(events, goals):
             return
@@ -86,23 +106,23 @@ class EventDispatcher:
             self._running = True
         threading.Thread(target=self._run, name="event-sinks", daemon=True).start()
 
-    def enqueue(self, events: Sequence[Event], goals: Mapping[str, str] = NO_GOALS) -> bool:
+    def enqueue(self, events: Sequence[Event], goals: CommittedGoals = NO_GOALS) -> bool:
         """Queue events that somebody may wait for; drop those for which there is no room.
 
         Args:
             events: the events of a commit.
-            goals: the ids of the goals of their stacks, as far as they are known.
+            goals: the goals of their stacks, as far as they are known.
 
         Returns:
             Whether there are any.
         """
-        received = [
-            each for each in events if self._may_have_receivers(each, goals.get(each.stack_id))
-        ]
+        self._sinks.note(goals.common_parts)
+        queued = [(event, goals.ids.get(event.stack_id)) for event in events]
+        received = [each for each in queued if self._may_have_receivers(*each)]
         dropped = 0
-        for event in received:
+        for each in received:
             try:
-                self._queue.put_nowait(event)
+                self._queue.put_nowait(each)
             except Full:
                 dropped += 1
         if dropped:
@@ -112,11 +132,11 @@ class EventDispatcher:
     def _may_have_receivers(self, event: Event, goal_id: str | None) -> bool:
         """Return False if no plug-in is called and the goal is known to have no sinks.
 
-        Nothing is read for the events of such a stack, as most are, but once for each goal.
+        Of such a stack, as most are, no more is read than its goal, and that once.
         """
         if goal_id is None or (self._plugins and _ends_operation(event)):
             return True
-        sinks = self._sinks.get(goal_id)
+        sinks = self._sinks.find(goal_id)
         return sinks is None or bool(sinks)
 
     def dispatch_queued(self) -> None:
@@ -137,8 +157,8 @@ class EventDispatcher:
                     self._running = False
                     return
 
-    def _take(self, wait_s: float | None) -> list[Event]:
-        batch: list[Event] = []
+    def _take(self, wait_s: float | None) -> list[_QueuedEvent]:
+        batch: list[_QueuedEvent] = []
         try:
             while len(batch) < _MAX_BATCH:
                 blocks = wait_s is not None and not batch
@@ -147,25 +167,28 @@ class EventDispatcher:
             pass
         return batch
 
-    def _dispatch(self, events: Sequence[Event]) -> None:
+    def _dispatch(self, queued: Sequence[_QueuedEvent]) -> None:
         """Send events of several stacks; a failing sink keeps no other one from its events."""
+        self._sinks.read({goal_id for _event, goal_id in queued if goal_id is not None})
         by_stack: dict[str, list[Event]] = {}
-        for event in events:
-            by_stack.setdefault(event.stack_id, []).append(event)
-        for stack_id, stack in self._sources.load_stacks(sorted(by_stack)).items():
-            for sink in self._sinks_of(stack.goal_id)[:MAX_SINKS]:
-                self._boundary.contain(partial(self._send, stack, sink, by_stack[stack_id]))
-            for event in by_stack[stack_id]:
-                if _ends_operation(event):
-                    operation = StackOperation(stack, str(event.action), str(event.status))
-                    self._plugins.after_operation(operation)
+        for event, goal_id in queued:
+            if self._may_have_receivers(event, goal_id):
+                by_stack.setdefault(event.stack_id, []).append(event)
+        if not by_stack:
+            return
+        stacks = self._sources.load_stacks(sorted(by_stack))
+        self._sinks.read({stack.goal_id for stack in stacks.values()})
+        for stack_id, stack in stacks.items():
+            self._dispatch_events(stack, by_stack[stack_id])
 
-    def _sinks_of(self, goal_id: str) -> Sequence[Mapping[str, Json]]:
-        if goal_id not in self._sinks:
-            self._sinks[goal_id] = self._sources.load_sinks(goal_id)
-            if len(self._sinks) > _CACHED_GOALS:
-                self._sinks.popitem(last=False)
-        return self._sinks[goal_id]
+    def _dispatch_events(self, stack: Stack, events: Sequence[Event]) -> None:
+        sinks = self._sinks.find(stack.goal_id) or ()
+        for sink in sinks[:MAX_SINKS]:
+            self._boundary.contain(partial(self._send, stack, sink, events))
+        for event in events:
+            if _ends_operation(event):
+                operation = StackOperation(stack, str(event.action), str(event.status))
+                self._plugins.after_operation(operation)
 
     def _send(self, stack: Stack, sink: Mapping[str, Json], events: Sequence[Event]) -> None:
         sink_type = load_sink_types().get(str(sink.get(TYPE)))

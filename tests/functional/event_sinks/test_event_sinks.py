@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -192,6 +192,10 @@ def test_bad_sinks_are_refused(heat: ProjectClient, sinks: Json, message: str) -
     assert message in answer.json["error"]["message"]
 
 
+def no_parts(_goal_ids: Collection[str]) -> Mapping[str, str]:
+    return {}
+
+
 def event(number: int) -> Event:
     now = datetime(2026, 1, 1, tzinfo=UTC)
     return Event(str(number), "s", "r", "t", None, "CREATE", Status.COMPLETE, "", now)
@@ -207,7 +211,7 @@ def test_events_without_room_are_dropped(
         requested.append(stack_ids)
         return {}
 
-    sources = DispatchSources(load_stacks, lambda _goal: [], lambda _tree: None)
+    sources = DispatchSources(load_stacks, no_parts, lambda _parts: {}, lambda _tree: None)
     dispatcher = EventDispatcher(sources, LifecyclePlugins(()), ErrorLog())
     dispatcher.enqueue([event(number) for number in range(5)])
     assert "dropped=2" in caplog.text
@@ -231,6 +235,28 @@ def test_events_of_stacks_without_sinks_are_read_once_for_each_goal(
     assert ("s", "UPDATE_COMPLETE") in testbed.states()
 
 
+def test_environment_is_not_read_again_for_a_goal_that_this_process_stored(
+    testbed: SinkTestbed, heat: ProjectClient
+) -> None:
+    for name in ("first", "second"):
+        heat.create(name, TEMPLATE, hold=True)
+        with count_statements(testbed.service.database.engine) as count:
+            testbed.dispatcher.dispatch_queued()
+        assert count.total == (1 if name == "first" else 0), count.by_statement
+
+
+def test_goals_that_others_stored_are_read_together(
+    testbed: SinkTestbed, heat: ProjectClient
+) -> None:
+    for number in range(5):
+        heat.create(f"s{number}", TEMPLATE, hold=True)
+    testbed.use_plugins()  # another process, which knows no goals
+    testbed.service.run_until_idle()
+    with count_statements(testbed.service.database.engine) as count:
+        testbed.dispatcher.dispatch_queued()
+    assert count.total == 2, count.by_statement  # the goals, and their environment
+
+
 def test_thread_dispatches_and_survives_errors(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(event_dispatcher, "_IDLE_S", 0.05)
     served, again = threading.Event(), threading.Event()
@@ -242,7 +268,7 @@ def test_thread_dispatches_and_survives_errors(monkeypatch: pytest.MonkeyPatch) 
         again.set()
         return {}
 
-    sources = DispatchSources(load_stacks, lambda _goal: [], lambda _tree: None)
+    sources = DispatchSources(load_stacks, no_parts, lambda _parts: {}, lambda _tree: None)
     dispatcher = EventDispatcher(sources, LifecyclePlugins(()), ErrorLog())
     dispatcher([event(1)])
     assert served.wait(10)
