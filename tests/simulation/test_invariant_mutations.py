@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 
 import pytest
 
 from heat_convergence.convergence.lifecycle import traversal
 from heat_convergence.convergence.lifecycle.context import TraversalContext
-from heat_convergence.convergence.model.job import JobState
+from heat_convergence.convergence.model.job import IN_FLIGHT, JobState
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.transition_rules import JobTransition
 from heat_convergence.convergence.ports.store import Transaction
@@ -22,6 +23,7 @@ from heat_convergence.stacks import nested_observation
 from heat_convergence.testing.memory.graph import MemoryGraphRepository
 from heat_convergence.testing.memory.jobs import MemoryJobRepository
 from heat_convergence.testing.memory.leases import MemoryLeaseRepository
+from heat_convergence.testing.memory.readiness import MemoryReadinessRepository
 from heat_convergence.testing.simulation.scenarios import transcript
 from heat_convergence.testing.simulation.scenarios.campaign import (
     CampaignOptions,
@@ -129,6 +131,20 @@ def _drop_physical_dependencies(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
+def _mark_too_many_ready(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Mark resources ready that nothing needs and whose jobs are under way."""
+    original = MemoryReadinessRepository.mark_ready
+
+    def careless(self: MemoryReadinessRepository, version: int, ids: Collection[str]) -> None:
+        original(self, version, ids)
+        resources = self._tables.resources
+        for edge in self._tables.edges(version):
+            if edge.needed_by is None and resources[edge.resource_id].job.state in IN_FLIGHT:
+                self._tables.graph[edge.key] = replace(edge, observed_ready=True)
+
+    monkeypatch.setattr(MemoryReadinessRepository, "mark_ready", careless)
+
+
 def _keep_snapshots_of_changed_trees(monkeypatch: pytest.MonkeyPatch) -> None:
     """Continue a snapshot although a user changes a nested stack that is saved already."""
     monkeypatch.setattr(traversal, "fail_ancestor_snapshots", lambda *args: ())
@@ -148,6 +164,7 @@ def _accept_every_nested_end(monkeypatch: pytest.MonkeyPatch) -> None:
         (_remove_sweep, {"rule 9"}),
         (_record_intent_after_call, {"rule 4"}),
         (_drop_physical_dependencies, {"rule 5"}),
+        (_mark_too_many_ready, {"rule 1"}),
     ],
     ids=[
         "late-writer",
@@ -156,6 +173,7 @@ def _accept_every_nested_end(monkeypatch: pytest.MonkeyPatch) -> None:
         "removed-sweep",
         "intent-after-call",
         "dropped-dependencies",
+        "ready-under-way",
     ],
 )
 def test_a_violation_is_detected_and_replayed(

@@ -11,9 +11,10 @@ from heat_convergence.convergence.invariants.transition import (
 )
 from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.model.graph_edge import Edge
-from heat_convergence.convergence.model.job import DesiredState, JobState
+from heat_convergence.convergence.model.job import COUNTED_IN_FLIGHT, DesiredState, JobState
 from heat_convergence.graph.graph import Graph
 
+_UNDER_WAY = COUNTED_IN_FLIGHT | {JobState.QUEUED}
 _VERB_ACTIONS = frozenset({Action.SUSPEND, Action.RESUME, Action.CHECK, Action.SNAPSHOT})
 
 
@@ -35,10 +36,13 @@ def rule_1(step: Transition) -> ViolationMessages:
         if (row.job.verb is None) != (row.job.state is None):
             yield f"{describe(row)} has job {row.job.verb} in state {row.job.state}"
     if stack.in_progress and stack.first_failure_reason is None:
-        unready = step.after.unready_requirements
+        waiting = step.after.unready_requirements
+        unready = {edge.resource_id for edge in step.after.edges if not edge.observed_ready}
         for row in step.after.resources:
-            if row.job.state is JobState.BLOCKED and row.id not in unready:
+            if row.job.state is JobState.BLOCKED and row.id not in waiting:
                 yield f"{describe(row)} waits for nothing and is not queued"
+            if row.job.state in _UNDER_WAY and row.id not in unready:
+                yield f"{describe(row)} is marked ready and its job is under way"
 
 
 def rule_9(step: Transition) -> ViolationMessages:

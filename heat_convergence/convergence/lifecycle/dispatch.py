@@ -15,7 +15,8 @@ from enum import Enum
 
 from heat_convergence.convergence.lifecycle.context import TraversalContext
 from heat_convergence.convergence.model import job_transitions
-from heat_convergence.convergence.model.job import Workload
+from heat_convergence.convergence.model.job import JobState, Workload
+from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.ports.bus import Bus
 from heat_convergence.convergence.ports.settings import ConvergenceSettings
@@ -49,6 +50,7 @@ def schedule_leaves(
     leaves: Sequence[str],
     context: TraversalContext,
     own_marks: Mapping[str, str] | None = None,
+    load: Workload | None = None,
 ) -> tuple[OutgoingMessage, ...]:
     """Schedule leaves as far as there is room in flight, older QUEUED ones first.
 
@@ -61,8 +63,9 @@ def schedule_leaves(
         leaves: ids of resources whose jobs may start.
         context: the time and the settings.
         own_marks: what the timelines of leaves say before that, by id.
+        load: the workload of the stack and its project, if it is known already.
     """
-    load = tx.jobs.get_workload(stack.project_id, stack.id)
+    load = load or tx.jobs.get_workload(stack.project_id, stack.id)
     room = max(context.settings.jobs_in_flight - load.in_flight, 0)
     older = tx.jobs.next_queued(stack.id, room) if room and load.has_queued else []
     fitting = [*older, *(leaf for leaf in leaves if leaf not in older)][:room]
@@ -77,7 +80,35 @@ def schedule_leaves(
         tx.jobs.apply(ids, transition.with_marks(own_marks=own_marks))
     if load.has_schedulable:
         return dispatch_round_robin(tx, stack.project_id, stack.tree_id, context, load)
-    return (OutgoingMessage(stack.id, stack.version, tuple(sorted(posted))),) if posted else ()
+    return message_of_jobs(stack, posted)
+
+
+def message_of_jobs(stack: Stack, posted: Iterable[str]) -> tuple[OutgoingMessage, ...]:
+    """Return the message of a stack's jobs that were posted; none for no jobs."""
+    ids = tuple(sorted(posted))
+    return (OutgoingMessage(stack.id, stack.version, ids),) if ids else ()
+
+
+def post_first(
+    rows: Sequence[Resource], load: Workload, context: TraversalContext
+) -> list[Resource]:
+    """Return the rows of a new stack, of the SCHEDULABLE ones as many POSTED as there is room for.
+
+    None are if another job of the project waits for the bus: it may be its turn.
+
+    Args:
+        rows: the rows, which are not stored yet.
+        load: the workload of the project without them.
+        context: the time and the settings.
+    """
+    room = 0 if load.has_schedulable else _room_on_bus(load, context.settings)
+    found = []
+    for row in rows:
+        if room > 0 and row.job.state is JobState.SCHEDULABLE:
+            row = job_transitions.post(context.now).apply_to(row)
+            room -= 1
+        found.append(row)
+    return found
 
 
 def dispatch_round_robin(
@@ -109,10 +140,10 @@ def dispatch_round_robin(
 
 
 def dispatch_next(
-    tx: Transaction, stack: Stack, context: TraversalContext
+    tx: Transaction, stack: Stack, context: TraversalContext, load: Workload | None = None
 ) -> tuple[OutgoingMessage, ...]:
     """Post jobs of the stack's project, those of the next tree first."""
-    return dispatch_round_robin(tx, stack.project_id, stack.tree_id, context)
+    return dispatch_round_robin(tx, stack.project_id, stack.tree_id, context, load)
 
 
 def _room_on_bus(load: Workload, settings: ConvergenceSettings) -> int:

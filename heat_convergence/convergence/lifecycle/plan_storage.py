@@ -15,7 +15,7 @@ from heat_convergence.convergence.lifecycle.context import TraversalContext
 from heat_convergence.convergence.lifecycle.dispatch import OutgoingMessage
 from heat_convergence.convergence.model import job_transitions
 from heat_convergence.convergence.model.action import Status
-from heat_convergence.convergence.model.job import JobState
+from heat_convergence.convergence.model.job import JobState, Workload
 from heat_convergence.convergence.model.job_transitions import planned
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.resource_columns import get_column
@@ -79,6 +79,9 @@ def store_plan(
         GoalPartOutdated: there is no graph that the others could be in.
     """
     jobs = _schedule_first(plan, context)
+    load = _load_before(tx, stack, jobs)
+    if load is not None:
+        jobs = dispatch.post_first(jobs, load, context)
     if others:
         carried = tx.graph.carry_over(stack.id, stack.version, [row.id for row in previous])
         if not carried:  # an imported stack has no graph
@@ -91,10 +94,22 @@ def store_plan(
         stack.id, [(row.id, used) for row in jobs for used in row.physical.dependencies]
     )
     tx.events.insert([context.stack_event(stack, Status.IN_PROGRESS, stack.status_reason)])
-    messages = _dispatch_first(tx, stack, jobs, context)
+    messages = _dispatch_first(tx, stack, jobs, context, load)
     if all(row.job.state is JobState.CANCELLED for row in jobs):
         messages = (*messages, *complete_traversal(tx, stack, context))
     return StartedTraversal(stack, messages)
+
+
+def _load_before(tx: Transaction, stack: Stack, jobs: Sequence[Resource]) -> Workload | None:
+    """Return the project's workload if leaves may be stored as POSTED: three statements fewer.
+
+    None for a stack that has rows already, for one without leaves, and where users may have set
+    hooks before jobs.
+    """
+    leaves = any(row.job.state is JobState.SCHEDULABLE for row in jobs)
+    if stack.version > 1 or not leaves or any(row.desired.hooks_and_restrictions for row in jobs):
+        return None
+    return tx.jobs.get_workload(stack.project_id)
 
 
 def _write_rows(
@@ -116,14 +131,21 @@ def _write_rows(
 
 
 def _dispatch_first(
-    tx: Transaction, stack: Stack, jobs: Sequence[Resource], context: TraversalContext
+    tx: Transaction,
+    stack: Stack,
+    jobs: Sequence[Resource],
+    context: TraversalContext,
+    load: Workload | None,
 ) -> tuple[OutgoingMessage, ...]:
+    if load is not None and not load.has_schedulable:
+        posted = (row.id for row in jobs if row.job.state is JobState.POSTED)
+        return dispatch.message_of_jobs(stack, posted)
     startable = [row for row in jobs if row.job.state in _STARTABLE]
     if breakpoints.pause_before_jobs(tx, stack, startable, context):
         # Others take the places in flight of those that were held.
         return dispatch.schedule_leaves(tx, stack, (), context)
     if startable or stack.version > 1:
-        return dispatch.dispatch_next(tx, stack, context)
+        return dispatch.dispatch_next(tx, stack, context, load)
     return ()  # a new stack without leaves has no influence on others
 
 

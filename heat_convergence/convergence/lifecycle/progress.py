@@ -167,15 +167,19 @@ def _advance(
     next_poll_at = min(rows.poll_times, default=None)
     if cause is not None and stack.action is not Action.CHECK:
         return replace(stop_after_failure(tx, stack, cause, context), next_poll_at=next_poll_at)
+    load = None
     if done or rows.replaced or rows.failed or leaves:
-        messages = dispatch.schedule_leaves(tx, stack, list(leaves), context, leaves)
+        load = tx.jobs.get_workload(stack.project_id, stack.id)
+        messages = dispatch.schedule_leaves(tx, stack, list(leaves), context, leaves, load)
     else:
         messages = dispatch.dispatch_next(tx, stack, context)
     result = ProgressResult(stack, messages, next_poll_at)
     if cause is not None:
         ended = _record_failed_check(tx, stack, cause, context)
         return replace(result, outgoing_messages=(*messages, *ended))
-    at_rest = (done or quarantined) and not leaves and not result.own_job_ids
+    # The resource of a job under way is not ready: that need not be read.
+    is_busy = load is not None and load.is_stack_busy
+    at_rest = (done or quarantined) and not (leaves or is_busy or result.own_job_ids)
     if at_rest and not tx.readiness.has_unready(stack.id, stack.version):
         return _with_end(result, window.complete_when_stable(tx, stack, context))
     return result
@@ -211,7 +215,7 @@ def _record_failed_check(
 ) -> tuple[OutgoingMessage, ...]:
     """Fail a check when all is checked that does not depend on a failed resource."""
     load = tx.jobs.get_workload(stack.project_id, stack.id)
-    if load.in_flight == 0 and not load.has_queued:
+    if not load.is_stack_busy:
         return completion.fail_traversal(tx, stack, cause, context)
     if stack.first_failure_reason is None:
         tx.stacks.update(stack.id, first_failure_reason=cause)

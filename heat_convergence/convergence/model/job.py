@@ -89,3 +89,8 @@ class Workload:
     has_schedulable: bool = False  # whether a job of the project waits for its turn
     in_flight: int = 0  # of the stack: those in a state that ``COUNTED_IN_FLIGHT``
     has_queued: bool = False  # whether a job of the stack waits for room
+
+    @property
+    def is_stack_busy(self) -> bool:
+        """True while a job of the stack is under way or waits for room."""
+        return self.in_flight > 0 or self.has_queued

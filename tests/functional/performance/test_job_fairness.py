@@ -1,11 +1,16 @@
-"""Fairness between a huge and a small stack, counted in jobs."""
+"""The times when jobs are posted and the end of a traversal is looked for, as counts."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from heat_convergence.convergence.ports.settings import ConvergenceSettings
 from heat_convergence.db.connection.database import database_from_url
+from heat_convergence.db.repositories.readiness import SqlReadinessRepository
 from heat_convergence.db.tables import metadata
 from tests.functional.performance.test_traversal_cost import CostMeter, wide
 
@@ -33,3 +38,35 @@ def test_fifty_thousand_resources_delay_five_by_a_few_jobs(tmp_path: Path) -> No
     """Only the jobs already on the bus and one round of scheduling come first."""
     most = 2 * ConvergenceSettings().jobs_on_bus - SMALL
     assert 0 < _jobs_ahead(tmp_path, 500) == _jobs_ahead(tmp_path, 50_000) <= most
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[CostMeter]:
+    database = database_from_url(f"sqlite:///{tmp_path}/hc.sqlite")
+    metadata.create_all(database.engine)
+    yield CostMeter(database, ConvergenceSettings())
+    database.close()
+
+
+def test_leaves_of_a_new_stack_are_posted_as_they_are_stored(bench: CostMeter) -> None:
+    on_bus = ConvergenceSettings().jobs_on_bus
+    for size, posted in ((10, 10), (100, on_bus - 10), (10, 0)):
+        with bench.measured() as cost:
+            bench.service.create(wide(size), name=f"with {posted} posted")
+        assert cost.jobs == posted
+        assert "UPDATE resource" not in cost.statements.by_statement
+
+
+def test_end_of_a_traversal_is_looked_for_when_nothing_is_under_way(
+    bench: CostMeter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found: list[bool] = []
+    original = SqlReadinessRepository.has_unready
+
+    def noted(repository: Any, stack_id: str, version: int) -> bool:
+        found.append(original(repository, stack_id, version))
+        return found[-1]
+
+    monkeypatch.setattr(SqlReadinessRepository, "has_unready", noted)
+    bench.created(wide(200))
+    assert found == [False]

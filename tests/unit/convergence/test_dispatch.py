@@ -8,9 +8,10 @@ from heat_convergence.convergence.lifecycle.context import TraversalContext
 from heat_convergence.convergence.lifecycle.dispatch import (
     OutgoingMessage,
     dispatch_round_robin,
+    post_first,
     schedule_leaves,
 )
-from heat_convergence.convergence.model.job import JobState
+from heat_convergence.convergence.model.job import JobState, Workload
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.ports.settings import ConvergenceSettings
@@ -120,6 +121,25 @@ def test_limits_apply_to_leaves_that_are_posted_immediately() -> None:
     )
     assert schedule(store, "a", ["a-0", "a-1"]) == ["a-0"]
     assert job_states(store)["a-1"] is JobState.SCHEDULABLE
+
+
+@pytest.mark.parametrize(
+    ("load", "posted"),
+    [
+        pytest.param(Workload(), 6, id="all that may be on the bus"),
+        pytest.param(Workload(posted=3), 3, id="half of it is gone"),
+        pytest.param(Workload(posted=4), 0, id="not yet half"),
+        pytest.param(Workload(running=8), 2, id="all that may be in workers' hands"),
+        pytest.param(Workload(has_schedulable=True), 0, id="another job waits for its turn"),
+    ],
+)
+def test_leaves_of_a_new_stack_are_posted_as_far_as_there_is_room(
+    load: Workload, posted: int
+) -> None:
+    rows = [*job_rows("a", 0, 2, JobState.BLOCKED), *job_rows("a", 2, 8, JobState.SCHEDULABLE)]
+    states = [row.job.state for row in post_first(rows, load, context())]
+    rest = [JobState.SCHEDULABLE] * (8 - posted)
+    assert states == [JobState.BLOCKED] * 2 + [JobState.POSTED] * posted + rest
 
 
 def test_trees_are_dispatched_round_robin() -> None:
