@@ -16,12 +16,13 @@ from heat_convergence.common.clock import Clock
 from heat_convergence.common.errors import Error, RequestLimitExceeded
 from heat_convergence.common.failures import ConcurrentTransaction, Unavailable
 from heat_convergence.common.ids import IdFactory
+from heat_convergence.common.stored_values import is_readable
 from heat_convergence.convergence.lifecycle import rollback, traversal
 from heat_convergence.convergence.lifecycle.context import TraversalContext
 from heat_convergence.convergence.lifecycle.dispatch import OutgoingMessage
 from heat_convergence.convergence.lifecycle.nested import detach
 from heat_convergence.convergence.lifecycle.quarantine import failed_deletions
-from heat_convergence.convergence.lifecycle.traversal import Initiator, TraversalRequest
+from heat_convergence.convergence.lifecycle.traversal import Initiator, NewGoal, TraversalRequest
 from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.goal import Goal
 from heat_convergence.convergence.model.job import DesiredState, ObservedState, Verb
@@ -97,6 +98,7 @@ class NestedStackExecutor:
         self._ids = ids
         self._settings = settings
         self._limits = limits
+        self._last_goal: Goal | None = None
 
     def execute(
         self, job: Job, token: str
@@ -195,13 +197,11 @@ class NestedStackExecutor:
                 return _NOTHING_RECORDED, ()
             self._check_depth(job.row, prepared)
             recorded = outcomes.record_outcomes(tx, [outcome], token, context)
-            tx.contents.put(prepared.contents)
             started = traversal.create_stack(
                 tx,
-                stack=stack,
-                goal=prepared.goal,
-                desired_resources=prepared.desired_resources,
-                context=context,
+                stack,
+                NewGoal(prepared.goal, prepared.desired_resources, prepared.contents),
+                context,
                 adopted_resources=adopted,
             )
             if job.row.desired.state is DesiredState.PRESENT:
@@ -238,7 +238,6 @@ class NestedStackExecutor:
         prepared: PreparedNestedStack,
         context: TraversalContext,
     ) -> tuple[OutgoingMessage, ...]:
-        tx.contents.put(prepared.contents)
         request = TraversalRequest(
             nested.id,
             Action.UPDATE,
@@ -247,6 +246,7 @@ class NestedStackExecutor:
             stack_values={"timeout_mins": prepared.stack.timeout_mins},
             initiator=Initiator.PARENT,
             state_source=nested_state_source(job),
+            contents=prepared.contents,
         )
         started = traversal.start_traversal(tx, request, context)
         quotas.check_tree_size(tx, job.row, self._limits.max_resources, started.growth)
@@ -325,8 +325,17 @@ class NestedStackExecutor:
             return None if nested is None else tx.goals.get_row(nested.goal_id)
 
     def _load_goal(self, goal_id: str) -> Goal | None:
+        """Return the goal of a parent, whose nested stacks follow one another.
+
+        Nothing changes a goal, but an operator may repair the row of one that is unreadable.
+        """
+        if self._last_goal is not None and self._last_goal.id == goal_id:
+            return self._last_goal
         with self._store.transaction() as tx:
-            return tx.goals.get_row(goal_id)
+            goal = tx.goals.get_row(goal_id)
+        if goal is not None and is_readable(goal.environment, goal.parameters):
+            self._last_goal = goal
+        return goal
 
     def _load_contents(self, hashes: Collection[str]) -> Mapping[str, str]:
         with self._store.transaction() as tx:

@@ -150,7 +150,6 @@ class GroupScaler:
     def _start(
         self, tx: Transaction, prepared: PreparedNestedStack, context: TraversalContext
     ) -> StartedTraversal:
-        tx.contents.put(prepared.contents)
         return traversal.start_traversal(
             tx,
             traversal.TraversalRequest(
@@ -159,6 +158,7 @@ class GroupScaler:
                 initiator=Initiator.SERVICE,
                 goal=prepared.goal,
                 desired_resources=prepared.desired_resources,
+                contents=prepared.contents,
             ),
             context,
         )

@@ -17,7 +17,6 @@ from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.ports.store import Transaction
 from heat_convergence.db.reads import stacks
-from heat_convergence.db.repositories.stacks import SqlStackRepository
 from heat_convergence.stacks.services import StackOptions
 from heat_convergence.template.evaluation.resource_definition import ResourceDefinition
 
@@ -41,12 +40,11 @@ def check_new_stack(conn: Any, stack: Stack, options: StackOptions, *, unlimited
         StackExists: a stack of the project has the name.
         RequestLimitExceeded: the project has as many stacks as it may have.
     """
-    if stacks.has_live_root(conn, stack.project_id, stack.name):
+    count, name_exists = stacks.count_roots(conn, stack.project_id, stack.name)
+    if name_exists:
         raise errors.StackExists(stack.name)
     limit = options.max_stacks_per_tenant
-    if limit < 0 or unlimited:
-        return
-    if SqlStackRepository(conn).count_roots(stack.project_id) >= limit:
+    if 0 <= limit <= count and not unlimited:
         raise _too_many_stacks(limit)
 
 

@@ -143,11 +143,9 @@ class InProcessService(InProcessDaemons):
             goal_id=goal.id,
             created_at=goal.created_at,
         )
-        desired = build_desired_resources(definitions, {})
+        new = traversal.NewGoal(goal, build_desired_resources(definitions, {}))
         with self.store.transaction() as tx:
-            started = traversal.create_stack(
-                tx, stack=stack, goal=goal, desired_resources=desired, context=self._context()
-            )
+            started = traversal.create_stack(tx, stack, new, self._context())
         self._post(started)
         return stack.id
 

@@ -90,6 +90,7 @@ class TraversalRequest:
         state_source: OBSERVED observes everything before it is left as it is.
         observed_names: with OBSERVED, the names of the resources that are observed; None for all.
         part: the part of the goal that ``desired_resources`` are; None for all of it.
+        contents: texts that the goal refers to, by hash, which may not be stored yet.
     """
 
     stack_id: str
@@ -101,15 +102,29 @@ class TraversalRequest:
     state_source: StateSource = StateSource.RECORDED
     observed_names: frozenset[str] | None = None
     part: GoalPart | None = None
+    contents: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class NewGoal:
+    """A goal that is not stored yet.
+
+    Attributes:
+        desired_resources: the resources of the goal by name.
+        contents: texts that the goal refers to, by hash, which may not be stored yet.
+    """
+
+    goal: Goal
+    desired_resources: Mapping[str, DesiredResource]
+    contents: Mapping[str, str] = field(default_factory=dict)
 
 
 def create_stack(
     tx: Transaction,
-    *,
     stack: Stack,
-    goal: Goal,
-    desired_resources: Mapping[str, DesiredResource],
+    new: NewGoal,
     context: TraversalContext,
+    *,
     adopted_resources: Mapping[str, AdoptedResource] | None = None,
 ) -> StartedTraversal:
     """Store a new stack with its first traversal.
@@ -117,8 +132,7 @@ def create_stack(
     Args:
         tx: the transaction.
         stack: the stack, with version 1 and its action: CREATE or ADOPT.
-        goal: its goal.
-        desired_resources: the resources of the goal by name.
+        new: its goal.
         context: the time, the ids and the settings.
         adopted_resources: for ADOPT, what exists already, by resource name.
 
@@ -127,10 +141,11 @@ def create_stack(
     """
     if stack.action is Action.ADOPT:  # only a CREATE leaves this time null, as in Heat
         stack = replace(stack, updated_at=context.now)
+    desired_resources = new.desired_resources
     window_s = longest_window_s(stack.action, desired_resources.values())
     stack = replace(_in_progress(stack, context), stabilization_s=window_s)
     tx.stacks.insert(stack)
-    _store_goal(tx, goal, desired_resources)
+    _store_goal(tx, new)
     plan = plan_goal((), desired_resources, _plan_context(stack, context))
     if adopted_resources is not None:
         plan = replace(plan, added=tuple(_adopting(row, adopted_resources) for row in plan.added))
@@ -164,9 +179,8 @@ def start_traversal(
         window_s = longest_window_s(action, request.desired_resources.values())
         stack = replace(stack, stabilization_s=window_s)
         goal = replace(request.goal, version=stack.version)
-        _store_goal(
-            tx, goal, request.desired_resources, list_hashes_of_others(tx, before, request.part)
-        )
+        new = NewGoal(goal, request.desired_resources, request.contents)
+        _store_goal(tx, new, list_hashes_of_others(tx, before, request.part))
         stack = replace(stack, goal_id=goal.id, complete_goal_id=_rollback_goal(before, action))
     if before.quarantines:  # the new traversal tries to delete them itself
         tx.quarantine.delete_by_stack(stack.id)
@@ -229,28 +243,22 @@ def _plan(
     return plan_goal(rows, request.desired_resources, plan_context, unattempted)
 
 
-def _store_goal(
-    tx: Transaction,
-    goal: Goal,
-    desired_resources: Mapping[str, DesiredResource],
-    further_hashes: Collection[str] = (),
-) -> None:
-    """Store a goal, and the contents that its definitions refer to.
+def _store_goal(tx: Transaction, new: NewGoal, further_hashes: Collection[str] = ()) -> None:
+    """Store a goal, and the contents that it and its definitions refer to, all at once.
 
     Args:
         tx: the transaction.
-        goal: the goal.
-        desired_resources: its resources by name, as far as they are known.
+        new: the goal, with its resources as far as they are known.
         further_hashes: of stored contents that its other definitions may refer to.
     """
     texts = {
         key: text
-        for desired in desired_resources.values()
+        for desired in new.desired_resources.values()
         for key, text in desired.contents.items()
     }
     hashes = (*further_hashes, *texts)
-    stored, own_texts = deduplicate(replace(goal, content_hashes=hashes))
-    tx.contents.put({**texts, **own_texts})
+    stored, own_texts = deduplicate(replace(new.goal, content_hashes=hashes))
+    tx.contents.put({**new.contents, **texts, **own_texts})
     tx.goals.insert(stored)
 
 

@@ -18,8 +18,7 @@ from sqlalchemy.engine import Connection
 from heat_convergence.convergence.model.action import Status
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.db.column_types import UtcTime
-from heat_convergence.db.repositories.stacks import SqlStackRepository
-from heat_convergence.db.statements.stack_rows import COLUMNS
+from heat_convergence.db.statements.stack_rows import COLUMNS, COUNT_ROOTS
 from heat_convergence.db.statements.stack_rows import from_row_for_display as from_row
 from heat_convergence.db.tables import stack as t
 from heat_convergence.db.tables import stack_tag
@@ -46,12 +45,26 @@ _FILTERS: Mapping[str, sa.ColumnElement[Any]] = {
 }
 # Built once, as clients that wait for a stack read it again and again.
 _STACK = sa.bindparam("stack", type_=t.c.id.type)
-_GET = sa.select(*COLUMNS).where(t.c.id == _STACK)
-_FIND_LIVE_ROOT = (
-    sa.select(t.c.id)
-    .where(t.c.project_id == sa.bindparam("project"), t.c.name == sa.bindparam("name"))
-    .where(t.c.owner_id.is_(None), t.c.deleted_at.is_(None))
+# A row for each tag, one for a stack without tags.
+_GET_WITH_TAGS = (
+    sa.select(*COLUMNS, stack_tag.c.tag)
+    .outerjoin_from(t, stack_tag, stack_tag.c.stack_id == t.c.id)
+    .where(t.c.id == _STACK)
+    .order_by(stack_tag.c.position)
+)
+_KEY = sa.bindparam("key", type_=t.c.name.type)
+_FIND_BY_ID_OR_NAME = (
+    sa.select(*COLUMNS)
+    .where(
+        t.c.project_id == sa.bindparam("project"),
+        sa.or_(t.c.id == _KEY, sa.and_(t.c.name == _KEY, t.c.deleted_at.is_(None))),
+    )
+    .order_by(sa.case((t.c.id == _KEY, 0), else_=1), t.c.created_at, t.c.id)
     .limit(1)
+)
+_COUNT_ROOTS_AND_NAMED = sa.select(
+    COUNT_ROOTS.scalar_subquery(),
+    COUNT_ROOTS.where(t.c.name == sa.bindparam("name")).scalar_subquery(),
 )
 
 
@@ -87,23 +100,16 @@ class Pagination:
 
 def get(conn: Connection, stack_id: str) -> Stack | None:
     """Return the stack with its tags, also a deleted one."""
-    row = conn.execute(_GET, {"stack": stack_id}).first()
-    if row is None:
+    rows = conn.execute(_GET_WITH_TAGS, {"stack": stack_id}).all()
+    if not rows:
         return None
-    return replace(from_row(row), tags=SqlStackRepository(conn).get_tags(stack_id))
+    tags = tuple(row[-1] for row in rows if row[-1] is not None)
+    return replace(from_row(rows[0][:-1]), tags=tags)
 
 
 def find_by_id_or_name(conn: Connection, project_id: str, key: str) -> Stack | None:
     """Return the stack of that id, also a deleted one, else the oldest of that name."""
-    by_id = t.c.id == key
-    by_name = sa.and_(t.c.name == key, t.c.deleted_at.is_(None))
-    query = (
-        sa.select(*COLUMNS)
-        .where(t.c.project_id == project_id, sa.or_(by_id, by_name))
-        .order_by(sa.case((t.c.id == key, 0), else_=1), t.c.created_at, t.c.id)
-        .limit(1)
-    )
-    row = conn.execute(query).first()
+    row = conn.execute(_FIND_BY_ID_OR_NAME, {"project": project_id, "key": key}).first()
     return None if row is None else from_row(row)
 
 
@@ -177,10 +183,12 @@ def count(conn: Connection, stack_filter: StackFilter) -> int:
     return int(conn.execute(query).scalar_one())
 
 
-def has_live_root(conn: Connection, project_id: str, name: str) -> bool:
-    """Return whether the project has a root stack of that name."""
-    found = conn.scalar(_FIND_LIVE_ROOT, {"project": project_id, "name": name})
-    return found is not None
+def count_roots(conn: Connection, project_id: str, name: str) -> tuple[int, bool]:
+    """Return the number of the project's root stacks, and whether one of them has that name."""
+    count, named = conn.execute(
+        _COUNT_ROOTS_AND_NAMED, {"project": project_id, "name": name}
+    ).one()
+    return int(count), bool(named)
 
 
 def get_tree(conn: Connection, stack_id: str, levels: int) -> list[tuple[Stack, int]]:

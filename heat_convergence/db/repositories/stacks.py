@@ -17,7 +17,7 @@ from heat_convergence.db.connection.galera import is_on_galera
 from heat_convergence.db.index_hints import force_index, safe_delete
 from heat_convergence.db.repositories.base import SqlRepository
 from heat_convergence.db.statements import quota_locks, resource_rows
-from heat_convergence.db.statements.stack_rows import COLUMNS, FIELDS, from_row
+from heat_convergence.db.statements.stack_rows import COLUMNS, COUNT_ROOTS, FIELDS, from_row
 from heat_convergence.db.tables import resource, stack_tag
 from heat_convergence.db.tables import stack as stack_table
 
@@ -64,11 +64,6 @@ _GET_TAGS = (
     sa.select(stack_tag.c.tag)
     .where(stack_tag.c.stack_id == sa.bindparam("stack"))
     .order_by(stack_tag.c.position)
-)
-_COUNT_ROOTS = sa.select(sa.func.count()).where(
-    stack_table.c.project_id == sa.bindparam("project"),
-    stack_table.c.owner_id.is_(None),
-    stack_table.c.deleted_at.is_(None),
 )
 
 
@@ -166,7 +161,7 @@ class SqlStackRepository(SqlRepository, StackRepository):
 
     def count_roots(self, project_id: str) -> int:
         """Return how many root stacks that are not deleted the project has."""
-        return int(self._connection.scalar(_COUNT_ROOTS, {"project": project_id}) or 0)
+        return int(self._connection.scalar(COUNT_ROOTS, {"project": project_id}) or 0)
 
     def get_tags(self, stack_id: str) -> tuple[str, ...]:
         """Return the stack's tags in the user's order."""

@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+import sqlalchemy as sa
+
 from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.db.statements.readable_rows import check_row, replace_unreadable
@@ -16,6 +18,12 @@ from heat_convergence.db.tables import stack
 
 FIELDS = tuple(name for name in Stack.__slots__ if name != "tags")
 COLUMNS = tuple(stack.c[name] for name in FIELDS)
+COUNT_ROOTS = sa.select(sa.func.count()).where(
+    stack.c.project_id == sa.bindparam("project"),
+    stack.c.owner_id.is_(None),
+    stack.c.deleted_at.is_(None),
+)
+"""The number of a project's root stacks that are not deleted."""
 NO_TIME = datetime(1970, 1, 1, tzinfo=UTC)
 SUBSTITUTES: Mapping[str, Any] = {
     "action": Action.INIT,

@@ -6,8 +6,12 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 
 from heat_convergence.common.failures import Unavailable
+from heat_convergence.common.stored_values import is_readable
+from heat_convergence.db.tables import goal as goal_table
+from heat_convergence.testing.statement_counter import count_statements
 from tests.functional.harness import LocalService
 from tests.functional.nested.test_nested_lifecycle import FILE, files
 from tests.functional.project_client import ProjectClient, hot_template, resource_definition
@@ -92,3 +96,27 @@ def test_stacks_started_before_a_failure_are_reported(
     assert before[0] == []
     assert len(before) > 2
     assert _sent(heat) == [("observe", stack_id, 2)]
+
+
+def test_goal_of_a_parent_is_read_once_for_its_nested_stacks(heat: ProjectClient) -> None:
+    _create_stack(heat, FULL)
+    with count_statements(heat.service.database.engine) as count:
+        heat.service.handle_next()
+    assert count.by_statement["SELECT goal.id,"] == 1
+
+
+def test_repaired_goal_of_a_parent_is_read_again(heat: ProjectClient) -> None:
+    stack_id = _create_stack(heat, FULL)
+    (executor,) = heat.service.nested_executors
+    with heat.service.services.store.read() as tx:
+        goal_id = tx.stacks.get(stack_id).goal_id
+
+    def write_parameters(text: str) -> None:
+        values = {"parameters": sa.literal(text, sa.Text)}
+        with heat.service.database.write() as connection:
+            connection.execute(goal_table.update().values(values))
+
+    write_parameters("no JSON")
+    assert not is_readable(executor._load_goal(goal_id).parameters)
+    write_parameters("{}")
+    assert is_readable(executor._load_goal(goal_id).parameters)

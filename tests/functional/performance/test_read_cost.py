@@ -71,6 +71,21 @@ def test_statements_do_not_grow(service: LocalService, stacks: list[str], suffix
     assert counts[0] == counts[1] <= 7
 
 
+def test_a_stack_is_read_with_its_tags(service: LocalService) -> None:
+    value = {"type": "OS::Heat::Value", "properties": {"value": 1}}
+    create = Request.blank("/v1/p/stacks", method="POST")
+    template = {"heat_template_version": "2016-10-14", "resources": {"only": value}}
+    create.json = {"stack_name": "tagged", "template": template, "tags": "second,first"}
+    with count_statements(service.database.engine) as count:
+        path = create.get_response(service.app).location
+    assert count.by_statement["SELECT content.hash"] == 1  # all texts are stored together
+    read = Request.blank(path, headers={"X-Local-Hold": "1"})
+    with count_statements(service.database.engine) as count:
+        shown = read.get_response(service.app).json["stack"]
+    assert shown["tags"] == ["second", "first"]
+    assert count.total == 3, count.by_statement  # the stack, its goal and its drift
+
+
 def test_a_filtered_list_reads_the_rows_of_its_names_alone(
     service: LocalService, stacks: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -39,7 +39,6 @@ from heat_convergence.convergence.planning.handover import list_unsettled, settl
 from heat_convergence.convergence.plans.difference import capture_definitions
 from heat_convergence.convergence.plans.duration import TypeHistory
 from heat_convergence.convergence.plans.stored_plan import PlanAction
-from heat_convergence.convergence.ports.store import Transaction
 from heat_convergence.db.plans.history import read_type_history
 from heat_convergence.stacks.goal.kept_resources import UpdateBase
 from heat_convergence.stacks.goal.stack_builder import PreparedStack, StackBuilder
@@ -89,15 +88,15 @@ class HandoverSide:
         found = definition_values(self.prepared)
         return capture_definitions({prefix + name: each for name, each in found.items()})
 
-    def start_request(self, tx: Transaction) -> TraversalRequest:
-        """Store the texts of the new goal, and return the request to reach it."""
-        tx.contents.put(self.prepared.contents)
+    def start_request(self) -> TraversalRequest:
+        """Return the request to reach the new goal."""
         return TraversalRequest(
             self.stack.id,
             Action.UPDATE,
             self.prepared.goal,
             self.prepared.desired_resources,
             self.values,
+            contents=self.prepared.contents,
         )
 
 

@@ -99,7 +99,7 @@ class ImportPlans(HandoverPlans):
         self, tx: Transaction, side: HandoverSide, found: Mapping[str, ReadObject]
     ) -> StartedTraversal:
         imports = {name: each.existing for name, each in found.items()}
-        handover = Handover([side.start_request(tx)], imports=imports)
+        handover = Handover([side.start_request()], imports=imports)
         (started,) = hand_over(tx, handover, self.traversal_context())
         quotas.check_updated_tree(tx, started, self.options)
         physical_ids = {name: each.existing.physical_id for name, each in found.items()}

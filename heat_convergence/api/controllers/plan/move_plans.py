@@ -95,7 +95,7 @@ class MovePlans(HandoverPlans):
     def _move(
         self, tx: Transaction, sides: Sequence[HandoverSide], moves: Sequence[ResourceMove]
     ) -> StartedTraversal:
-        handover = Handover([side.start_request(tx) for side in sides], moves)
+        handover = Handover([side.start_request() for side in sides], moves)
         started = hand_over(tx, handover, self.traversal_context())
         for each in started:
             quotas.check_updated_tree(tx, each, self.options)

@@ -120,7 +120,6 @@ def start_prepared_repair(
     stack = tx.stacks.lock(repair.stack.id)
     if stack is not None and stack.goal_id != repair.stack.goal_id:
         raise errors.ActionInProgress(stack.name, stack.action)
-    tx.contents.put(prepared.contents)
     request = traversal.TraversalRequest(
         stack_id=repair.stack.id,
         action=Action.UPDATE,
@@ -128,6 +127,7 @@ def start_prepared_repair(
         desired_resources=prepared.desired_resources,
         state_source=StateSource.OBSERVED,
         observed_names=repair.names,
+        contents=prepared.contents,
     )
     return traversal.start_traversal(tx, request, context)
 

@@ -126,7 +126,6 @@ class SnapshotsController(Controller):
     def _restore(
         self, tx: Transaction, stack: Stack, snapshot_id: str, prepared: PreparedStack
     ) -> StartedTraversal:
-        tx.contents.put(prepared.contents)
         stack_actions.get_restorable_snapshot(tx, stack.id, snapshot_id)
         started = traversal.start_traversal(
             tx,
@@ -135,6 +134,7 @@ class SnapshotsController(Controller):
                 action=Action.RESTORE,
                 goal=prepared.goal,
                 desired_resources=prepared.desired_resources,
+                contents=prepared.contents,
             ),
             self.traversal_context(),
         )

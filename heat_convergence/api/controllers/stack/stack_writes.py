@@ -220,13 +220,11 @@ def store_new_stack(
         storable: its goal.
         entries: the resources of an abandoned stack to adopt, by name.
     """
-    tx.contents.put(storable.contents)
     started = traversal.create_stack(
         tx,
-        stack=stack,
-        goal=storable.goal,
-        desired_resources=storable.desired_resources,
-        context=new_traversal_context(services),
+        stack,
+        traversal.NewGoal(storable.goal, storable.desired_resources, storable.contents),
+        new_traversal_context(services),
         adopted_resources=adopted_resources(
             entries, storable.desired_resources, services.registry
         ),
@@ -239,7 +237,6 @@ def store_new_stack(
 
 def start_update(tx: Transaction, services: ApiServices, update: StackUpdate) -> StartedTraversal:
     """Start the traversal of an update."""
-    tx.contents.put(update.storable.contents)
     started = traversal.start_traversal(
         tx,
         traversal.TraversalRequest(
@@ -250,6 +247,7 @@ def start_update(tx: Transaction, services: ApiServices, update: StackUpdate) ->
             stack_values=update.values,
             state_source=update.state_source,
             part=update.storable.part,
+            contents=update.storable.contents,
         ),
         new_traversal_context(services),
     )

@@ -237,10 +237,9 @@ class _RequestHandler:
         )
         started = traversal.create_stack(
             tx,
-            stack=stack,
-            goal=goal,
-            desired_resources=desired,
-            context=self.context,
+            stack,
+            traversal.NewGoal(goal, desired),
+            self.context,
             adopted_resources=adopted_resources(entries, desired, self.registry),
         )
         return _Done(started.outgoing_messages)
