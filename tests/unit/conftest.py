@@ -7,13 +7,13 @@ from collections.abc import Iterator
 import pytest
 
 from heat_convergence.db.connection.database import Database, database_from_url
-from heat_convergence.db.tables import metadata
+from heat_convergence.db.table_creation import create_tables
 
 
 @pytest.fixture
 def database() -> Iterator[Database]:
     """An SQLite database with the tables of the service and without rows."""
     database = database_from_url("sqlite://")
-    metadata.create_all(database.engine)
+    create_tables(database.engine)
     yield database
     database.close()

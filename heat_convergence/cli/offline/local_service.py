@@ -25,7 +25,7 @@ from heat_convergence.convergence.ports.settings import ConvergenceSettings
 from heat_convergence.db.connection.database import database_from_url
 from heat_convergence.db.encryption.column_encryption import Keyring, attach_keyring
 from heat_convergence.db.store import SqlStore
-from heat_convergence.db.tables import metadata
+from heat_convergence.db.table_creation import create_tables
 from heat_convergence.engine.engine import Engine
 from heat_convergence.engine.nested_executor import NestedStackExecutor, NestedTreeLimits
 from heat_convergence.engine.pool import InlineJobPool, JobPool
@@ -96,7 +96,7 @@ class LocalService(InProcessDaemons):
         self.bus = QueueBus()
         self.database = database_from_url(url)
         attach_keyring(self.database.engine, Keyring([self.encryption_key]))
-        metadata.create_all(self.database.engine)
+        create_tables(self.database.engine)
         self.registry = registry or ResourceTypeRegistry((*ResourceTypeRegistry.load(), *types))
         self.services = ApiServices(
             database=self.database,

@@ -18,11 +18,10 @@ import sqlalchemy as sa
 from oslo_config import cfg
 from oslo_db import options as db_options
 from oslo_db.sqlalchemy import engines as oslo_engines
-from oslo_db.sqlalchemy import exc_filters
 from sqlalchemy import event
 from sqlalchemy import exc as sa_exc
 from sqlalchemy.engine import URL, Connection, Engine, make_url
-from sqlalchemy.pool import QueuePool, StaticPool
+from sqlalchemy.pool import StaticPool
 from sqlalchemy.util import LRUCache
 
 from heat_convergence.common import errors, metrics
@@ -35,7 +34,6 @@ from heat_convergence.db.connection.tls import share_tls_context
 
 LOG = logging.getLogger(__name__)
 
-SQLITE_BUSY_TIMEOUT_S = 30
 # As many as a busy worker uses at once: a connection beyond them is opened for one
 # transaction and closed after it, which costs more than the transaction.
 _POOL_SIZE = 20
@@ -44,7 +42,7 @@ _POOL_SIZE = 20
 # filters and orders that users choose.
 _COMPILED_STATEMENTS = 256
 _EXCESS = 0.25
-_WRITES = "heat_convergence_writes"
+WRITES = "heat_convergence_writes"  # an execution option of connections that write
 
 
 class Database:
@@ -59,7 +57,7 @@ class Database:
     def __init__(self, engine: Engine) -> None:
         """Use the connections of ``engine``."""
         self.engine = engine
-        self._writer = engine.execution_options(**{_WRITES: True})
+        self._writer = engine.execution_options(**{WRITES: True})
         self._write_guard: AbstractContextManager[Any] = nullcontext()
         self._read_guard: AbstractContextManager[Any] = nullcontext()
         if engine.dialect.name == "sqlite":
@@ -135,8 +133,6 @@ def create_engine(conf: cfg.ConfigOpts) -> Engine:
         engine = _sqlite_engine(url) if is_sqlite else _server_engine(url, options)
     except (sa_exc.ArgumentError, ValueError) as error:  # neither contains the password
         raise errors.Invalid(f"[database] connection cannot be used: {error}") from error
-    compiled: Any = LRUCache(_COMPILED_STATEMENTS, threshold=_EXCESS)
-    engine.update_execution_options(compiled_cache=compiled)
     _count_connections(engine)
     return engine
 
@@ -195,6 +191,18 @@ def wait_until_available(
     return False
 
 
+def new_statement_cache() -> Any:
+    """Return an empty cache of compiled statements."""
+    return LRUCache(_COMPILED_STATEMENTS, threshold=_EXCESS)
+
+
+def _sqlite_engine(url: URL) -> Engine:
+    # Not above: who has a database server does not need the dialect of SQLite.
+    sqlite = import_module("heat_convergence.db.connection.sqlite")
+    engine: Engine = sqlite.create_sqlite_engine(url, _POOL_SIZE)
+    return engine
+
+
 def _server_engine(url: URL, options: Any) -> Engine:
     if url.get_backend_name() in ("mysql", "mariadb"):
         url = url.update_query_dict({"charset": url.query.get("charset", "utf8mb4")})
@@ -229,36 +237,5 @@ def _server_engine(url: URL, options: Any) -> Engine:
         import_module("heat_convergence.db.connection.mysql_rows").read_rows_quickly(engine)
         share_tls_context(engine)
     reduce_roundtrips(engine)
+    engine.update_execution_options(compiled_cache=new_statement_cache())
     return engine
-
-
-def _sqlite_engine(url: URL) -> Engine:
-    """Build an engine of SQLite with a pool and a write-ahead log.
-
-    That of oslo.db would open the file for every transaction.
-    """
-    if url.database in (None, "", ":memory:"):
-        engine = sa.create_engine(
-            url, poolclass=StaticPool, connect_args={"check_same_thread": False}
-        )
-    else:
-        engine = sa.create_engine(url, poolclass=QueuePool, pool_size=_POOL_SIZE, max_overflow=50)
-    exc_filters.register_engine(engine)
-    event.listen(engine, "connect", _configure_sqlite)
-    event.listen(engine, "begin", _begin_sqlite)
-    return engine
-
-
-def _configure_sqlite(connection: Any, record: Any) -> None:
-    connection.isolation_level = None  # ``_begin_sqlite`` sends BEGIN
-    connection.execute(f"PRAGMA busy_timeout = {SQLITE_BUSY_TIMEOUT_S * 1000}")
-    connection.execute("PRAGMA journal_mode = WAL")
-    connection.execute("PRAGMA synchronous = NORMAL")
-    connection.execute("PRAGMA foreign_keys = ON")
-
-
-def _begin_sqlite(connection: Connection) -> None:
-    # A writer takes the lock at once: after a read, its snapshot could be stale by the
-    # time that it gets the lock.
-    writes = connection.get_execution_options().get(_WRITES)
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")

@@ -34,12 +34,21 @@ class Keyring:
 
     def __init__(self, keys: Sequence[str]) -> None:
         """Use texts of any length as keys; empty ones are ignored."""
-        self._fernets = [Fernet(_fernet_key(key)) for key in keys if key]
+        self._keys = tuple(_fernet_key(key) for key in keys if key)
+        self._fernets = [Fernet(key) for key in self._keys]
         self._all = MultiFernet(self._fernets) if self._fernets else None
 
     def __bool__(self) -> bool:
         """Return whether there is a key."""
         return self._all is not None
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether the other one has the same keys in the same order."""
+        return isinstance(other, Keyring) and self._keys == other._keys
+
+    def __hash__(self) -> int:
+        """Return the hash of the keys."""
+        return hash(self._keys)
 
     def is_encrypted_with_newest_key(self, token: str) -> bool:
         """Return whether the newest key has encrypted the token."""
@@ -83,6 +92,9 @@ def _fernet_key(key: str) -> bytes:
     return base64.urlsafe_b64encode(hashlib.sha256(key.encode()).digest())
 
 
+_NO_KEYS = Keyring(())
+
+
 def attach_keyring(engine: Engine, keyring: Keyring) -> None:
     """Give the keys to all connections of the engine."""
     setattr(engine.dialect, _KEYRING, keyring)
@@ -90,4 +102,4 @@ def attach_keyring(engine: Engine, keyring: Keyring) -> None:
 
 def get_keyring(dialect: Dialect) -> Keyring:
     """Return the keys of the engine that uses the dialect; an empty keyring by default."""
-    return getattr(dialect, _KEYRING, None) or Keyring(())
+    return getattr(dialect, _KEYRING, None) or _NO_KEYS

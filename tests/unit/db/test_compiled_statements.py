@@ -6,10 +6,21 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from heat_convergence.db.connection.database import database_from_url
+from heat_convergence.db.column_types import JsonText
+from heat_convergence.db.connection.database import Database, database_from_url
+from heat_convergence.db.encryption.column_encryption import (
+    Keyring,
+    SensitiveValue,
+    attach_keyring,
+)
 
 COLUMNS = [sa.column(name) for name in "abcdefghi"]
 TABLE = sa.table("stack", *COLUMNS)
+
+
+def statements_of(database: Database) -> Any:
+    """Return the compiled statements that a database uses."""
+    return database.engine.get_execution_options()["compiled_cache"]
 
 
 def list_statement(number: int) -> sa.Select[Any]:
@@ -20,7 +31,8 @@ def list_statement(number: int) -> sa.Select[Any]:
 
 def test_statements_that_users_shape_are_bounded() -> None:
     database = database_from_url("sqlite://")
-    compiled = database.engine.get_execution_options()["compiled_cache"]
+    compiled = statements_of(database)
+    compiled.clear()  # other tests have used it
     often = sa.select(sa.func.count()).select_from(TABLE)
     with database.write() as connection:
         connection.exec_driver_sql("CREATE TABLE stack (a, b, c, d, e, f, g, h, i)")
@@ -35,3 +47,32 @@ def test_statements_that_users_shape_are_bounded() -> None:
     assert kept in set(compiled)
     assert not database.engine._compiled_cache  # the library's own, of another size
     database.close()
+
+
+SECRETS = sa.Table("secrets", sa.MetaData(), sa.Column("v", JsonText))
+
+
+def stored_with(*keys: str) -> tuple[Any, int]:
+    """Store a value and read it in a new database of SQLite.
+
+    Returns:
+        The value, and how many statements were compiled for it.
+    """
+    database = database_from_url("sqlite://")
+    attach_keyring(database.engine, Keyring(keys))
+    before = set(statements_of(database))
+    with database.write() as connection:
+        connection.exec_driver_sql("CREATE TABLE secrets (v TEXT)")
+        connection.execute(SECRETS.insert(), [{"v": SensitiveValue({"a": "secret"})}])
+        read = connection.execute(sa.select(SECRETS)).scalar_one()
+    compiled = len(set(statements_of(database)) - before)
+    database.close()
+    return read, compiled
+
+
+def test_databases_of_sqlite_share_statements_if_they_have_the_same_keys() -> None:
+    assert stored_with("first") == ({"a": "secret"}, 2)
+    assert stored_with("first") == ({"a": "secret"}, 0)
+    assert stored_with("second") == ({"a": "secret"}, 2)
+    assert stored_with("second", "first") == ({"a": "secret"}, 2)
+    assert stored_with("first") == ({"a": "secret"}, 0)

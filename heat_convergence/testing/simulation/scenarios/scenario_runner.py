@@ -20,7 +20,7 @@ from heat_convergence.convergence.ports.store import Store
 from heat_convergence.db.connection.database import database_from_url
 from heat_convergence.db.encryption.column_encryption import Keyring, attach_keyring
 from heat_convergence.db.store import SqlStore
-from heat_convergence.db.tables import metadata
+from heat_convergence.db.table_creation import create_tables
 from heat_convergence.resources.protocol.resource_context import FINAL_SNAPSHOT
 from heat_convergence.testing.memory.store import MemoryStore
 from heat_convergence.testing.simulation.cloud import CloudObject
@@ -129,7 +129,7 @@ def open_store(name: str) -> Iterator[Store]:
         return
     database = database_from_url("sqlite://")
     attach_keyring(database.engine, Keyring(["the key of simulated stacks"]))
-    metadata.create_all(database.engine)
+    create_tables(database.engine)
     try:
         yield SqlStore(database)
     finally:
