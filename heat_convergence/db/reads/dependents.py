@@ -8,6 +8,7 @@ imported one has none, is searched.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from functools import cache
 from typing import Any
 
 import sqlalchemy as sa
@@ -31,7 +32,7 @@ def list_requiring_any(
 ) -> dict[ResourcePlace, list[str]]:
     """Return names of the desired resources that require one of ``names``, by stack and name."""
     pairs: set[tuple[ResourcePlace, str]] = set()
-    for row in conn.execute(_by_graph(stack_ids, names)):
+    for row in conn.execute(_by_graph(), {"stacks": sorted(stack_ids), "names": sorted(names)}):
         if row.edge is None:
             return _group(_search(conn, stack_ids, names))
         if isinstance(row.requires, tuple) and row.required in row.requires:
@@ -39,10 +40,12 @@ def list_requiring_any(
     return _group(pairs)
 
 
-def _by_graph(stack_ids: Collection[str], names: Collection[str]) -> sa.CompoundSelect[Any]:
+@cache
+def _by_graph() -> sa.CompoundSelect[Any]:
     """Build the query of what has an edge with one of the resources, in either direction.
 
     A resource without any edge gives a row without one: the graph says nothing about it.
+    Parameters are ``stacks``, their ids, and ``names``.
     """
     graph = resource_graph.c
     required = _REQUIRED.join(stack, stack.c.id == _REQUIRED.c.stack_id)
@@ -53,7 +56,10 @@ def _by_graph(stack_ids: Collection[str], names: Collection[str]) -> sa.Compound
         _DEPENDENT.c.name,
         _DEPENDENT.c.requires,
     )
-    named = sa.and_(_REQUIRED.c.stack_id.in_(stack_ids), _REQUIRED.c.name.in_(names))
+    named = sa.and_(
+        _REQUIRED.c.stack_id.in_(sa.bindparam("stacks", expanding=True)),
+        _REQUIRED.c.name.in_(sa.bindparam("names", expanding=True)),
+    )
 
     def ends(of_required: Any, of_other: Any, *, outer: bool) -> sa.Select[Any]:
         edge = sa.and_(of_required == _REQUIRED.c.id, graph.version == stack.c.version)

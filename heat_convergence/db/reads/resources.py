@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cache
 from typing import Any
 
 import sqlalchemy as sa
@@ -233,6 +234,7 @@ def list_planned(
     return read_named_rows(conn, stack_id, names)
 
 
+@cache
 def _is_shown() -> sa.ColumnElement[bool]:
     """Return a condition without what an update or rollback has deleted already.
 
@@ -249,6 +251,7 @@ def _is_shown() -> sa.ColumnElement[bool]:
     )
 
 
+@cache
 def _desired_first() -> sa.ColumnElement[int]:
     return sa.case((t.c.desired == DesiredState.PRESENT, 0), else_=1)
 

@@ -19,6 +19,15 @@ from heat_convergence.template.environment.readiness import ReadinessLevel, leve
 _READY, _OTHER, _CAUSING = (resource_graph.alias() for _ in range(3))
 _NOT_READY = resource_graph.c.observed_ready == sa.false()
 _FIND_UNREADY = sa.select(resource_graph.c.resource_id).where(OF_IDS, _NOT_READY).distinct()
+_FIND_ANY_UNREADY = (
+    sa.select(sa.literal(1))
+    .where(
+        resource_graph.c.stack_id == sa.bindparam("stack"),
+        resource_graph.c.version == sa.bindparam("of_version"),
+        _NOT_READY,
+    )
+    .limit(1)
+)
 _MARK_READY = UPDATE.values(observed_ready=True)
 _MARK_LEVEL = UPDATE.where(
     resource_graph.c.level.in_(sa.bindparam("levels", expanding=True)), _NOT_READY
@@ -92,16 +101,8 @@ class SqlReadinessRepository(SqlRepository, ReadinessRepository):
 
     def has_unready(self, stack_id: str, version: int) -> bool:
         """Return whether any resource of the traversal is not observed ready."""
-        statement = (
-            sa.select(sa.literal(1))
-            .where(
-                resource_graph.c.stack_id == stack_id,
-                resource_graph.c.version == version,
-                _NOT_READY,
-            )
-            .limit(1)
-        )
-        return self._connection.execute(statement).first() is not None
+        parameters = {"stack": stack_id, "of_version": version}
+        return self._connection.execute(_FIND_ANY_UNREADY, parameters).first() is not None
 
     def find_with_touched_requirements(self, version: int, ids: Collection[str]) -> frozenset[str]:
         """Return those of ``ids`` that need something whose values changed in ``version``."""

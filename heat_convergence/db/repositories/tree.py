@@ -6,7 +6,8 @@ found first, which are few, and visits no others.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
+from functools import cache
 
 import sqlalchemy as sa
 
@@ -65,10 +66,14 @@ class SqlTreeRepository(SqlRepository, TreeRepository):
 
     def find_breakpoint_locations(self, stacks: Collection[Stack]) -> list[BreakpointLocation]:
         """Return where ``stacks`` wait; no statement if none of them is in progress."""
-        requested = {one.id for one in stacks if one.in_progress}
+        requested = {one.id: one for one in stacks if one.in_progress}
         if not requested:
             return []
-        rows = self._connection.execute(_climb([one for one in stacks if one.id in requested]))
+        trees = {one.tree_id for one in requested.values()}
+        projects = {one.project_id for one in requested.values()}
+        rows = self._connection.execute(
+            _climb(), {"projects": sorted(projects), "trees": sorted(trees)}
+        )
         found, path, last = [], [""], None
         for row in rows:
             path = [row.name] if row.resource_id != last else [row.name, *path]
@@ -89,14 +94,18 @@ def _unwanted_stacks(root_id: str) -> sa.CTE:
     return unwanted.union(sa.select(stack.c.id).where(stack.c.owner_id == unwanted.c.id))
 
 
-def _climb(stacks: Sequence[Stack]) -> sa.Select[tuple[str, str, str, str, int]]:
-    """Build a row for the stack of each resource AT_BREAKPOINT, and for each ancestor."""
+@cache
+def _climb() -> sa.Select[tuple[str, str, str, str, int]]:
+    """Build a row for the stack of each resource AT_BREAKPOINT, and for each ancestor.
+
+    Parameters are ``projects`` and ``trees``, the ids of root stacks.
+    """
     waiting = (
         sa.select(resource.c.id, resource.c.stack_id, resource.c.name, resource.c.hook)
         .where(
-            resource.c.project_id.in_({one.project_id for one in stacks}),
+            resource.c.project_id.in_(sa.bindparam("projects", expanding=True)),
             resource.c.job_state == JobState.AT_BREAKPOINT,
-            resource.c.root_id.in_({one.tree_id for one in stacks}),
+            resource.c.root_id.in_(sa.bindparam("trees", expanding=True)),
         )
         .order_by(resource.c.id)
         .limit(MAX_LOCATIONS)
