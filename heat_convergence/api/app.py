@@ -7,7 +7,7 @@ in which order; reads no global option and starts nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import partial
+from functools import cache, partial
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
@@ -17,12 +17,12 @@ from oslo_middleware import cors
 from oslo_middleware.healthcheck import Healthcheck
 from oslo_middleware.http_proxy_to_wsgi import HTTPProxyToWSGI
 from oslo_middleware.request_id import RequestId
-from pecan import Pecan
 
 from heat_convergence.api.console.console import Console
 from heat_convergence.api.console.local_browser import LocalBrowserCheck
 from heat_convergence.api.console.login import LoginEndpoint
 from heat_convergence.api.context import AuthStrategy
+from heat_convergence.api.controllers.application import RootApplication
 from heat_convergence.api.controllers.plan.plan_creation import PlanCreationController
 from heat_convergence.api.controllers.plan.plan_execution import PlanExecutionController
 from heat_convergence.api.controllers.plan.plans import PlansController
@@ -54,6 +54,7 @@ from heat_convergence.api.controllers.stack.stack_reads import StackReadsControl
 from heat_convergence.api.controllers.stack.stack_writes import StackWritesController
 from heat_convergence.api.controllers.stack.timeline import TimelineController
 from heat_convergence.api.http import MAX_BODY_BYTES_KEY, ApiRequest
+from heat_convergence.api.kept_signatures import keep_signatures
 from heat_convergence.api.middleware.access_log import AccessLog, log_project_of_caller
 from heat_convergence.api.middleware.ec2_signature import Ec2SignatureAuth
 from heat_convergence.api.middleware.faults import FaultWrapper, WsgiApplication
@@ -93,6 +94,7 @@ def build_app(
         check_ready: raises ``Unavailable`` while the database cannot be used.
     """
     conf = conf or default_options()
+    keep_signatures()
     inner = build_handlers(services, conf)
     users = services.stack_user_domain
     app: Any
@@ -100,7 +102,7 @@ def build_app(
         app = AuthProtocol(KeystoneIdentity(inner, users), {"oslo_config_config": conf})
     else:
         app = NoAuthIdentity(inner)
-    app = VersionNegotiation(app, {OPENAPI_PATH: build_openapi_document(ROUTES)})
+    app = VersionNegotiation(app, {OPENAPI_PATH: _openapi_document()})
     if services.find_signer is not None:
         app = Ec2SignatureAuth(app, inner, services.find_signer, users)
     app = OverloadRefusal(PublicEndpoint(app, services.options.public_endpoint))
@@ -120,6 +122,12 @@ def build_app(
     return RequestId(HTTPProxyToWSGI(app, conf), conf)
 
 
+@cache
+def _openapi_document() -> dict[str, Any]:
+    """Return the description of all routes, which the applications of a process share."""
+    return build_openapi_document(ROUTES)
+
+
 def _with_console(
     app: WsgiApplication, services: ApiServices, auth: AuthStrategy
 ) -> WsgiApplication:
@@ -137,7 +145,7 @@ def build_handlers(services: ApiServices, conf: cfg.ConfigOpts) -> WsgiApplicati
         conf: the options of oslo.policy.
     """
     enforcer = PolicyEnforcer(conf)
-    app = Pecan(
+    app = RootApplication(
         RootController(
             _controllers(services, enforcer),
             enforcer,
@@ -148,7 +156,6 @@ def build_handlers(services: ApiServices, conf: cfg.ConfigOpts) -> WsgiApplicati
         ),
         hooks=[JsonContentTypeHook()],
         request_cls=ApiRequest,
-        use_context_locals=False,
         force_canonical=False,
         guess_content_type_from_ext=False,
     )

@@ -27,6 +27,7 @@ from heat_convergence.template.evaluation_budget import request_budget
 from heat_convergence.template.limits import TemplateLimits
 
 ReadRetry = Callable[[Callable[[], webob.Response]], webob.Response]
+Handler = Callable[[ApiRequest, Any], webob.Response]
 RequestScope = Callable[[ApiRequest], AbstractContextManager[None]]
 
 MAX_PROJECT_ID_LENGTH = 64
@@ -69,16 +70,27 @@ class RootController:
         self._retry_read = retry_read
         self._table = RouteTable(routes)
 
-    @pecan.expose(content_type="application/json")  # type: ignore[untyped-decorator]  # of pecan
-    def _route(self, remainder: list[str], request: ApiRequest) -> tuple[Any, list[str]]:
-        project_id, _, path = "/".join(remainder).partition("/")
+    def route(self, path: str, request: ApiRequest) -> Handler:
+        """Return the method that answers a request, after the policy's rule of its route.
+
+        Args:
+            path: the project and what follows it, without a slash before it.
+            request: the request, which gets its route and its project.
+
+        Raises:
+            RouteNotFound: there is no such path.
+            MethodNotAllowed: the path has other methods.
+            Forbidden: the caller may not do this.
+        """
+        project_id, _, path = path.partition("/")
         known = 0 < len(project_id) <= MAX_PROJECT_ID_LENGTH
         match = self._table.match(request.method, f"/{path}") if known else None
         if match is None:
             raise RouteNotFound(request.path)
         if match.route is None and request.method == "OPTIONS":
             request.route_match = match
-            return self.options, []
+            options: Handler = self.options
+            return options
         if match.route is None:
             raise MethodNotAllowed(request.path)
         RequestMetrics.set_note(request.environ, match.route.path)
@@ -87,7 +99,8 @@ class RootController:
         _require_stack_user_rule(request, match.route)
         if match.route.policy_rule is not None:
             self._enforcer.enforce(request, match.route.policy_rule)
-        return self.dispatch, []
+        dispatch: Handler = self.dispatch
+        return dispatch
 
     @pecan.expose(content_type="application/json")  # type: ignore[untyped-decorator]  # of pecan
     def options(self, request: ApiRequest, _response: Any) -> webob.Response:
