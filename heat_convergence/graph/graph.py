@@ -31,12 +31,12 @@ class Graph(Generic[Node]):
     __slots__ = ("_needed_by", "_requires")
 
     def __init__(self, requires: Mapping[Node, frozenset[Node]]) -> None:
-        needed_by: dict[Node, set[Node]] = {node: set() for node in requires}
+        users: dict[Node, set[Node]] = {}  # without entries for the many that nothing needs
         for node, required in requires.items():
             for other in required:
-                needed_by[other].add(node)
+                users.setdefault(other, set()).add(node)
         self._requires = dict(requires)
-        self._needed_by = {node: frozenset(users) for node, users in needed_by.items()}
+        self._needed_by = {node: frozenset(users.get(node, ())) for node in requires}
 
     @classmethod
     def from_requirements(cls, requirements: Mapping[Node, Iterable[Node]]) -> Graph[Node]:

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import operator
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -85,17 +86,26 @@ def to_template_form(value: Value) -> Json:
 
 
 def dump(value: Value) -> Json:
-    """Return the value in its stored form."""
+    """Return the value in its stored form; its maps and lists of plain JSON are its own."""
     if type(value) in _LEAVES:
         return value
     if isinstance(value, Expression):
         return {_CALL: [value.function, value.variant, dump(value.arguments)]}
     if isinstance(value, _MAPS):
-        plain = {key: dump(item) for key, item in value.items()}
+        plain = _own_if_equal(value, {key: dump(item) for key, item in value.items()})
         return {_DATA: plain} if _looks_marked(plain) else plain
     if isinstance(value, list | tuple):
-        return [dump(item) for item in value]
+        items = [dump(item) for item in value]
+        unchanged = isinstance(value, list) and all(map(operator.is_, items, value))
+        return value if unchanged else items
     return value
+
+
+def _own_if_equal(value: Mapping[str, Any], plain: dict[str, Json]) -> dict[str, Json]:
+    """Return the map itself if ``plain`` has the same objects: large stacks keep it once."""
+    if isinstance(value, dict) and all(map(operator.is_, plain.values(), value.values())):
+        return value
+    return plain
 
 
 def load(data: Json) -> Value:
@@ -149,7 +159,7 @@ def deduplicate_values(
     Long maps and lists are moved as a whole unless they contain expressions; of the others,
     only their long strings are moved.
     """
-    shared = {}
+    shared: dict[str, Json] = {}
     for name, value in dumped.items():
         text = ""
         if isinstance(value, (*_MAPS, list)):
@@ -162,7 +172,7 @@ def deduplicate_values(
             shared[name] = deduplicate_value(value, contents, min_chars=min_chars)
         else:
             shared[name] = value
-    return shared
+    return _own_if_equal(dumped, shared)
 
 
 def deduplicate_plain_values(

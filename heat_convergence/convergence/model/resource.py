@@ -176,7 +176,7 @@ class Resource:
     job: ResourceJob
     lease: ResourceLease = ResourceLease()
     observation: LastObservation = LastObservation()
-    physical: PhysicalState = field(default_factory=PhysicalState)
+    physical: PhysicalState = PhysicalState()
     state: ActionState = ActionState()
 
     @property

@@ -34,6 +34,10 @@ SOURCE_DIGEST_KEY = "source_digest"
 UPDATE_REPAIRS_FAILURE = "mended"
 """Key in a stored definition: an update may repair a failed resource."""
 
+# Most resources have none; they share these, as a goal may have 100,000 of them.
+_NO_CONTENTS: Mapping[str, str] = {}
+_NO_LEVELS: Mapping[str, ReadinessLevel] = {}
+
 
 def has_update_hook(hooks_and_restrictions: Collection[str]) -> bool:
     """Return whether an update stops at the resource, changed or not."""
@@ -58,11 +62,11 @@ class DesiredResource:
     requires: frozenset[str]
     referenced_names: frozenset[str]
     sensitive: bool = False
-    contents: Mapping[str, str] = field(default_factory=dict)
+    contents: Mapping[str, str] = field(default_factory=lambda: _NO_CONTENTS)
     hooks_and_restrictions: tuple[str, ...] = ()
     replace_on_update: bool = False  # an update replaces it, changed or not
     runs_on_update: bool = False  # an update has a job for it, changed or not
-    requirement_levels: Mapping[str, ReadinessLevel] = field(default_factory=dict)
+    requirement_levels: Mapping[str, ReadinessLevel] = field(default_factory=lambda: _NO_LEVELS)
 
     @classmethod
     def from_definition(
@@ -108,7 +112,7 @@ class DesiredResource:
             referenced_names=definition.referenced_names,
             # Outputs of a nested stack may be secret, whatever its properties are.
             sensitive=definition.sensitive or nested is not None,
-            contents=contents,
+            contents=contents or _NO_CONTENTS,
             hooks_and_restrictions=hooks_and_restrictions,
         )
 

@@ -366,7 +366,7 @@ def with_job(
     verb: Verb,
     must_run: bool,
 ) -> Resource:
-    """Return the row with a job of this traversal; ``with_job_states`` sets its state."""
+    """Return the row with a job of this traversal; ``set_job_states`` sets its state."""
     return with_columns(
         row,
         version=plan_context.version,

@@ -110,16 +110,17 @@ def mark_early(
     }
 
 
-def with_job_states(rows: Sequence[Resource], edges: set[EdgePair]) -> list[Resource]:
-    """Set the states of the jobs: QUEUED if nothing unready stands before, else BLOCKED."""
+def set_job_states(rows: list[Resource], edges: set[EdgePair]) -> None:
+    """Set the states of the list's jobs: QUEUED if nothing unready stands before, else BLOCKED.
+
+    Rows are replaced one by one, so that a large goal does not have each of them twice.
+    """
     unready = {row.id for row in rows if row.job.verb is not None}
     blocked = {then for first, then in edges if first in unready}
-    return [
-        row
-        if row.job.verb is None
-        else (plan_blocked() if row.id in blocked else plan_queued()).apply_to(row)
-        for row in rows
-    ]
+    for place, row in enumerate(rows):
+        if row.job.verb is not None:
+            transition = plan_blocked() if row.id in blocked else plan_queued()
+            rows[place] = transition.apply_to(row)
 
 
 def to_graph_rows(

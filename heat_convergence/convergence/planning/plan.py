@@ -23,9 +23,9 @@ from heat_convergence.convergence.planning.job_order import (
     mark_early,
     physical_dependencies_of,
     requirement_levels,
+    set_job_states,
     to_graph_rows,
     traversal_edges,
-    with_job_states,
 )
 
 
@@ -77,7 +77,9 @@ def plan_goal(
         present, absent, {name: desired.requires for name, desired in desired_resources.items()}
     )
     before = {row.id: row.desired.definition_hash for row in rows}
-    every = with_job_states([*present.values(), *absent], edges)
+    every = [*present.values(), *absent]
+    del chosen, present, absent  # so that each row is freed when it gets a state
+    set_job_states(every, edges)
     again = [row for row in every if row.job.verb is not None and row.id in before]
     return Plan(
         added=tuple(row for row in every if row.id not in before),
@@ -116,7 +118,8 @@ def plan_action(
         )
         for row in present.values()
     ]
-    jobs = with_job_states(_with_dependencies(planned, rows, unattempted), edges)
+    jobs = _with_dependencies(planned, rows, unattempted)
+    set_job_states(jobs, edges)
     deferred = [set_aside().apply_to(row) for row in absent if row.job.verb is not None]
     return Plan(
         added=(),

@@ -41,6 +41,7 @@ from heat_convergence.template.evaluation.partial_evaluation import (
 from heat_convergence.template.evaluation.references import NO_NAMES, referenced_resources
 from heat_convergence.template.evaluation.resource_definition import (
     DELETE,
+    EMPTY_SECTION,
     RETAIN,
     ResourceDefinition,
 )
@@ -268,18 +269,18 @@ class TemplateEvaluator:
         """Evaluate a section that is a map, or a call that returns one."""
         content = raw.get(key)
         if content is None:
-            return {}
+            return EMPTY_SECTION
         path = (*path, key)
         if not isinstance(content, dict):
             self._report(f"Resource {path[1]} {key} type must be object", path)
-            return {}
+            return EMPTY_SECTION
         self._charge_section(content, path)
         evaluated = self._evaluator.evaluate(content, path, site)
         if evaluated is OMIT or evaluated is None:
-            return {}
+            return EMPTY_SECTION
         if not isinstance(evaluated, dict | Expression):
             self._report(f"Resource {path[1]} {key} type must be object", path)
-            return {}
+            return EMPTY_SECTION
         return evaluated
 
     def _charge_section(self, content: Json, path: SourcePath) -> None:

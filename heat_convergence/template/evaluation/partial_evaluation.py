@@ -87,7 +87,10 @@ class PartialEvaluator:
         self._path: list[str | int] = []
 
     def evaluate(self, node: Json, path: SourcePath, site: EvaluationSite) -> Value:
-        """Return the node with all known calls evaluated; the result may be ``OMIT``."""
+        """Return the node with all known calls evaluated; the result may be ``OMIT``.
+
+        Parts without calls are those of the template, which nobody may change.
+        """
         self._path = list(path)
         self._site = site
         return self._evaluate(node)
@@ -106,30 +109,36 @@ class PartialEvaluator:
         return node
 
     def _evaluate_map(self, node: dict[str, Json]) -> dict[str, Value]:
-        evaluated = {}
+        """Return the map with evaluated values; the template's own map if none is another."""
+        evaluated = node
         path = self._path
         for key, item in node.items():
             if isinstance(item, dict | list):
                 path.append(key)
-                item = self._evaluate(item)
+                value = self._evaluate(item)
                 path.pop()
-                if item is OMIT:
-                    continue
-            evaluated[key] = item
-        return evaluated
+                if value is not item:
+                    evaluated = dict(node) if evaluated is node else evaluated
+                    evaluated[key] = value
+        if evaluated is node:
+            return node
+        return {key: value for key, value in evaluated.items() if value is not OMIT}
 
     def _evaluate_list(self, node: list[Json]) -> list[Value]:
-        evaluated = []
+        """Return the list with evaluated items; the template's own list if none is another."""
+        evaluated = node
         path = self._path
         for index, item in enumerate(node):
             if isinstance(item, dict | list):
                 path.append(index)
-                item = self._evaluate(item)
+                value = self._evaluate(item)
                 path.pop()
-                if item is OMIT:
-                    continue
-            evaluated.append(item)
-        return evaluated
+                if value is not item:
+                    evaluated = list(node) if evaluated is node else evaluated
+                    evaluated[index] = value
+        if evaluated is node:
+            return node
+        return [value for value in evaluated if value is not OMIT]
 
     def _call(self, name: str, raw: Json) -> Value:
         variant, function = self._calls[name]

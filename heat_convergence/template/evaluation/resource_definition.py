@@ -18,6 +18,8 @@ Json = Any
 Value = Any
 
 NO_SHARED_CONTENTS: Mapping[str, str] = {}
+EMPTY_SECTION: Mapping[str, Value] = {}
+"""A section that a resource does not have: most have no metadata and no update policy."""
 _SECTIONS = ("properties", "metadata", "update_policy")  # the parts that may hold expressions
 # A key of stored definitions: properties of a resource that is still to be adopted.
 ADOPTED_PROPERTIES = "handed"
@@ -44,9 +46,9 @@ class ResourceDefinition:
 
     name: str
     type: str
-    properties: Value = field(default_factory=dict)
-    metadata: Value = field(default_factory=dict)
-    update_policy: Value = field(default_factory=dict)
+    properties: Value = field(default_factory=lambda: EMPTY_SECTION)
+    metadata: Value = field(default_factory=lambda: EMPTY_SECTION)
+    update_policy: Value = field(default_factory=lambda: EMPTY_SECTION)
     deletion_policy: str = DELETE
     external_id: str | None = None
     description: str = ""
