@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+import orjson
 import pecan
 import webob
 from webob.exc import status_map
@@ -25,7 +26,7 @@ CALLER_KEY = "heat_convergence.caller"
 OWN_RESOURCE_KEY = "heat_convergence.own_resource"  # set by this service, never by a client
 BASE_URL_KEY = "heat_convergence.base_url"
 _PARSED_TYPES = frozenset({"", "application/json", "text/plain", "json"})
-_ENCODER = json.JSONEncoder(separators=(", ", ": "), ensure_ascii=False)
+_ENCODER = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False)
 _ITEMS_PER_CHUNK = 200
 
 
@@ -171,18 +172,24 @@ def stream_list_response(key: str, items: Iterable[Json]) -> webob.Response:
 
 
 def encode_json(document: Json) -> bytes:
-    """Return the document as UTF-8 text."""
-    return _ENCODER.encode(document).encode()
+    """Return the document as UTF-8 text.
+
+    The quick library refuses integers of more than 64 bits and keys that are no texts.
+    """
+    try:
+        return orjson.dumps(document)
+    except orjson.JSONEncodeError:
+        return _ENCODER.encode(document).encode()
 
 
 def _chunks(key: str, items: Iterable[Json]) -> Iterator[bytes]:
-    yield b'{"%s": [' % key.encode()
-    chunk: list[str] = []
-    separator = ""
+    yield b'{"%s":[' % key.encode()
+    chunk: list[bytes] = []
+    separator = b""
     for item in items:
-        chunk.append(separator + _ENCODER.encode(item))
-        separator = ", "
+        chunk.append(separator + encode_json(item))
+        separator = b","
         if len(chunk) == _ITEMS_PER_CHUNK:
-            yield "".join(chunk).encode()
+            yield b"".join(chunk)
             chunk.clear()
-    yield "".join(chunk).encode() + b"]}"
+    yield b"".join(chunk) + b"]}"

@@ -204,7 +204,7 @@ def to_microseconds(value: datetime) -> int:
 
 def from_microseconds(value: int) -> datetime:
     """Return the UTC time of microseconds since 1970."""
-    return _EPOCH + timedelta(microseconds=value)
+    return _EPOCH + timedelta(0, 0, value)  # quicker than by keyword
 
 
 _ENCODER = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False)

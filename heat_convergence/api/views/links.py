@@ -6,11 +6,13 @@ Used by every view and by redirects.  Needs the request's base URL; must not rea
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from urllib.parse import quote
 
 from heat_convergence.convergence.model.stack import Stack
 
 LinkDict = dict[str, str]
+_KEPT_URLS = 128  # of projects; a list shows thousands of stacks of the same one
 _has_unreserved_characters = re.compile(r"[A-Za-z0-9_.~-]*").fullmatch
 
 
@@ -24,6 +26,7 @@ def project_url(base_url: str, project_id: str) -> str:
     return f"{base_url}/v1/{_quoted(project_id)}"
 
 
+@lru_cache(maxsize=_KEPT_URLS)
 def stacks_url(base_url: str, project_id: str) -> str:
     """Return the URL of a project's stacks."""
     return f"{project_url(base_url, project_id)}/stacks"
@@ -36,8 +39,7 @@ def stack_url(base_url: str, stack: Stack) -> str:
 
 def stack_path_url(base_url: str, project_id: str, name: str, stack_id: str) -> str:
     """Return the URL of a stack from the parts of its path."""
-    name, stack_id = _quoted(name), _quoted(stack_id)
-    return f"{stacks_url(base_url, project_id)}/{name}/{stack_id}"
+    return f"{stacks_url(base_url, project_id)}/{_quoted(name)}/{_quoted(stack_id)}"
 
 
 def resource_url(base_url: str, stack: Stack, resource_name: str) -> str:

@@ -1,0 +1,65 @@
+"""Values as responses have them: times, states and JSON."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from heat_convergence.api.http import encode_json, stream_list_response
+from heat_convergence.api.views.formats import format_status, format_time
+from heat_convergence.api.views.links import stack_path_url
+from heat_convergence.convergence.model.action import Action, Status
+
+
+@pytest.mark.parametrize(
+    ("at", "text"),
+    [
+        (datetime(2026, 11, 28, 9, 5, 7, 999_999, tzinfo=UTC), "2026-11-28T09:05:07Z"),
+        (datetime.min.replace(tzinfo=UTC), "0001-01-01T00:00:00Z"),
+        (datetime.max.replace(tzinfo=UTC), "9999-12-31T23:59:59Z"),
+    ],
+)
+def test_times_have_whole_seconds(at: datetime, text: str) -> None:
+    assert format_time(at) == text
+
+
+def test_no_time_is_null() -> None:
+    assert format_time(None) is None
+
+
+def test_state_is_one_word() -> None:
+    assert format_status(Action.CREATE, Status.IN_PROGRESS) == "CREATE_IN_PROGRESS"
+
+
+def test_urls_are_quoted_and_differ_by_project_and_base() -> None:
+    url = stack_path_url("http://a", "p/1", "n m", "i")
+    assert url == "http://a/v1/p%2F1/stacks/n%20m/i"
+    assert stack_path_url("http://b", "p/1", "n", "i") == "http://b/v1/p%2F1/stacks/n/i"
+    assert stack_path_url("http://a", "p2", "n", "i") == "http://a/v1/p2/stacks/n/i"
+
+
+DEEP: Any = "end"
+for _ in range(500):
+    DEEP = [DEEP]
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {"text": 'é "\n\u2028\U0001f600', "list": [1, 0.5, -1e300, True, None], "map": {}},
+        {"integer": 2**70},
+        DEEP,
+    ],
+    ids=["usual", "large integer", "deep"],
+)
+def test_documents_are_json_whatever_is_in_them(document: Any) -> None:
+    assert json.loads(encode_json(document)) == document
+    streamed = b"".join(stream_list_response("items", [document] * 450).app_iter)
+    assert json.loads(streamed) == {"items": [document] * 450}
+
+
+def test_keys_of_documents_are_texts() -> None:
+    assert encode_json({1: 2}) == b'{"1":2}'
