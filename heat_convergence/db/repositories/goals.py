@@ -15,6 +15,7 @@ from heat_convergence.db.encryption.column_encryption import SensitiveValue
 from heat_convergence.db.index_hints import safe_delete
 from heat_convergence.db.repositories.base import SqlRepository
 from heat_convergence.db.statements.contents import get_contents
+from heat_convergence.db.statements.inserts import insert_into
 from heat_convergence.db.statements.readable_rows import check_row
 from heat_convergence.db.tables import goal as goal_table
 from heat_convergence.db.tables import snapshot
@@ -39,7 +40,7 @@ class SqlGoalRepository(SqlRepository, GoalRepository):
         columns = {name: getattr(goal, name) for name in _FIELDS}
         if goal.sensitive:
             columns.update({name: SensitiveValue(columns[name]) for name in _ENCRYPTED})
-        self._connection.execute(goal_table.insert(), columns)
+        self._connection.execute(insert_into(goal_table), columns)
 
     def get(self, goal_id: str) -> Goal | None:
         """Return the goal with everything that its row holds by hash."""

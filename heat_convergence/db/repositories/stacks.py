@@ -17,6 +17,7 @@ from heat_convergence.db.connection.galera import is_on_galera
 from heat_convergence.db.index_hints import force_index, safe_delete
 from heat_convergence.db.repositories.base import SqlRepository
 from heat_convergence.db.statements import quota_locks, resource_rows
+from heat_convergence.db.statements.inserts import insert_into
 from heat_convergence.db.statements.stack_rows import COLUMNS, COUNT_ROOTS, FIELDS, from_row
 from heat_convergence.db.tables import resource, stack_tag
 from heat_convergence.db.tables import stack as stack_table
@@ -131,7 +132,7 @@ class SqlStackRepository(SqlRepository, StackRepository):
         values = {name: getattr(stack, name) for name in FIELDS}
         values["live_name"] = stack.name if stack.owner_id is None else None
         try:
-            self._connection.execute(stack_table.insert(), values)
+            self._connection.execute(insert_into(stack_table), values)
         except db_exc.DBDuplicateEntry as error:
             raise errors.StackExists(stack.name) from error
         self._insert_tags(stack.id, stack.tags)

@@ -7,6 +7,7 @@ and events refer to contents; whose they are does not matter.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -51,6 +52,7 @@ def get_contents(connection: Connection, hashes: Collection[str]) -> ContentMap:
     return ContentMap((row.hash, row.body) for row in rows if isinstance(row.body, str))
 
 
+@cache
 def _insert_or_keep(dialect: str) -> Any:
     """Build an INSERT that locks a row that exists already and clears its ``unused``."""
     mysql = dialect in ("mysql", "mariadb")

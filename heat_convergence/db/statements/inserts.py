@@ -1,15 +1,22 @@
-"""The insertion of many rows at once.
+"""The insertion of rows.
 
-Called by the repositories of tables that get many rows in a transaction.
+Called by the repositories of tables that get rows with each stack.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
+
+
+@cache
+def insert_into(table: sa.Table) -> sa.Insert:
+    """Return the INSERT of a table, which is built once."""
+    return table.insert()
 
 
 def insert_rows(
@@ -23,4 +30,4 @@ def insert_rows(
     if not rows:
         return
     names = [name for name in rows[0] if any(row[name] is not None for row in rows)]
-    connection.execute(table.insert(), [{name: row[name] for name in names} for row in rows])
+    connection.execute(insert_into(table), [{name: row[name] for name in names} for row in rows])

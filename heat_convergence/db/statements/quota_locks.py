@@ -6,6 +6,7 @@ the others have committed. Called by repositories and by the API.
 
 from __future__ import annotations
 
+from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -23,6 +24,7 @@ def lock_quotas(connection: Connection, project_id: str) -> None:
     connection.execute(_upsert(connection.dialect.name), {"project_id": project_id, "turn": 0})
 
 
+@cache
 def _upsert(dialect: str) -> Any:
     mysql = dialect in ("mysql", "mariadb")
     # The connection's dialect is loaded already; megabytes of the others are not needed.

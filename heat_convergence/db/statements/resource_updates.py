@@ -84,35 +84,23 @@ def with_marks(marks: sa.ColumnElement[str]) -> sa.ColumnElement[str]:
     return sa.case((sa.func.length(timeline) < MAX_CHARS, timeline + marks), else_=timeline)
 
 
-def _own_marks(transition: JobTransition, ids: Sequence[str]) -> sa.ColumnElement[str]:
-    """Return the marks of a transition, those of each row before those of all."""
-    by_id = transition.own_marks
-    own = {row_id: by_id[row_id] for row_id in ids if row_id in by_id}
-    common: sa.ColumnElement[str] = sa.literal(transition.marks, sa.Text)
-    if len(set(own.values())) == 1 and len(own) == len(ids):
-        return sa.literal(own[ids[0]] + transition.marks, sa.Text)
-    return sa.case(own, value=resource.c.id, else_="") + common
-
-
 def apply_transition(
     connection: Connection,
     ids: Iterable[str],
     transition: JobTransition,
     columns: Mapping[str, Any] | None = None,
 ) -> None:
-    """Apply a transition to rows, and set the same further columns; one statement."""
+    """Apply a transition to rows, and set the same further columns.
+
+    That is one statement, or one for fifty rows if they get different marks.
+    """
+    further = columns or {}
     some = sorted(ids)
-    values = {**transition.values, **(columns or {})}
-    if not some:
-        return
-    parameters = {"ids": some, **{f"new_{name}": value for name, value in values.items()}}
-    own = any(row_id in transition.own_marks for row_id in some)
-    update = _build_update(ANY_OF_IDS, tuple(values), marked=bool(transition.marks) and not own)
-    if own:
-        update = update.values(timeline=with_marks(_own_marks(transition, some)))
-    elif transition.marks:
-        parameters["marks"] = transition.marks
-    connection.execute(update, parameters)
+    marks = {transition.get_marks(row_id) for row_id in some}
+    if len(marks) > 1:
+        apply_each_transition(connection, dict.fromkeys(some, (transition, further)))
+    elif some:
+        _update_alike(connection, some, {**transition.values, **further}, marks.pop())
 
 
 def apply_each_transition(
@@ -205,8 +193,17 @@ def update_rows(connection: Connection, ids: Iterable[str], values: Mapping[str,
     """
     some = sorted(ids)
     if some:
-        parameters = {f"new_{name}": value for name, value in values.items()}
-        connection.execute(_build_update(ANY_OF_IDS, tuple(values)), {"ids": some, **parameters})
+        _update_alike(connection, some, values)
+
+
+def _update_alike(
+    connection: Connection, ids: Sequence[str], values: Mapping[str, Any], marks: str = ""
+) -> None:
+    parameters = {f"new_{name}": value for name, value in values.items()}
+    if marks:
+        parameters["marks"] = marks
+    update = _build_update(ANY_OF_IDS, tuple(values), marked=bool(marks))
+    connection.execute(update, {"ids": ids, **parameters})
 
 
 def update_each_row(

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 import sqlalchemy as sa
+from sqlalchemy.sql import dml, elements, selectable
 
+from heat_convergence.cli.offline.local_service import LocalService
 from heat_convergence.db.column_types import JsonText
 from heat_convergence.db.connection.database import Database, database_from_url
 from heat_convergence.db.encryption.column_encryption import (
@@ -76,3 +79,40 @@ def test_databases_of_sqlite_share_statements_if_they_have_the_same_keys() -> No
     assert stored_with("second") == ({"a": "secret"}, 2)
     assert stored_with("second", "first") == ({"a": "secret"}, 2)
     assert stored_with("first") == ({"a": "secret"}, 0)
+
+
+_BUILT = (dml.Insert, dml.Update, dml.Delete, selectable.Select, elements.Case)
+
+
+def chain(length: int) -> dict[str, Any]:
+    """Return a template of resources each of which depends on the one before."""
+    resources: dict[str, Any] = {}
+    for at in range(length):
+        resources[f"r{at}"] = {
+            "type": "OS::Heat::TestResource",
+            "depends_on": [f"r{at - 1}"] if at else [],
+        }
+    return {"heat_template_version": "2016-10-14", "resources": resources}
+
+
+def test_links_of_a_chain_build_no_statements(monkeypatch: pytest.MonkeyPatch) -> None:
+    service = LocalService("sqlite://")
+    built: list[type] = []
+    for each in _BUILT:
+        original = each.__init__
+
+        def init(self: Any, *args: Any, _original: Any = original, **options: Any) -> None:
+            built.append(type(self))
+            _original(self, *args, **options)
+
+        monkeypatch.setattr(each, "__init__", init)
+
+    def built_by(length: int) -> int:
+        built.clear()
+        body = {"stack_name": f"chain-{length}", "template": chain(length)}
+        assert service.send("POST", "/stacks", body).status_int == 201
+        return len(built)
+
+    built_by(3)
+    assert built_by(4) == built_by(20)
+    service.close()
