@@ -241,18 +241,25 @@ def test_many_rows_get_their_own_values(seeder):
     assert types == [int, bool]
 
 
+OWN_MARKS = [{}, {"a": "same", "b": "same"}, {"a": "first", "b": "second"}, {"b": "second"}]
+
+
 @pytest.mark.parametrize("common", ["", "both"])
-@pytest.mark.parametrize("own", [{}, {"a": "first", "b": "second"}, {"b": "second"}])
-def test_transitions_of_several_rows_append_their_own_marks(seeder, own, common):
+@pytest.mark.parametrize("own", OWN_MARKS)
+@pytest.mark.parametrize("each", [True, False], ids=["each", "all"])
+def test_transitions_of_several_rows_append_their_own_marks(seeder, own, common, each):
     posted = {"job": Verb.CONVERGE, "job_state": JobState.POSTED}
     seeder.resources(resource_row("a", **posted), resource_row("b", timeline="old", **posted))
     transition = replace(CLAIM, marks=common, own_marks=own)
     with seeder.store.transaction() as tx:
-        tx.jobs.apply_each({name: (transition, {"physical_id": name}) for name in ("a", "b")})
+        if each:
+            tx.jobs.apply_each({name: (transition, {"physical_id": "p"}) for name in ("a", "b")})
+        else:
+            tx.jobs.apply(["a", "b"], transition, physical_id="p")
     a, b = seeder.rows("a", "b")
     assert (a.job.timeline or "") == own.get("a", "") + common
     assert b.job.timeline == "old" + own.get("b", "") + common
-    assert (a.physical.id, b.physical.id) == ("a", "b")
+    assert (a.physical.id, b.physical.id) == ("p", "p")
 
 
 def test_transaction_goes_on_after_a_stack_with_an_unreadable_row(seeder):
