@@ -174,7 +174,8 @@ def stream_list_response(key: str, items: Iterable[Json]) -> webob.Response:
 def encode_json(document: Json) -> bytes:
     """Return the document as UTF-8 text.
 
-    The quick library refuses integers of more than 64 bits and keys that are no texts.
+    The quick library refuses integers of more than 64 bits, keys that are no texts, and documents
+    that are nested deeply.
     """
     try:
         return orjson.dumps(document)

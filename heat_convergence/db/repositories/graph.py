@@ -17,7 +17,7 @@ from heat_convergence.convergence.ports.graph import GraphRepository
 from heat_convergence.db.index_hints import force_index, safe_delete
 from heat_convergence.db.repositories.base import SqlRepository
 from heat_convergence.db.statements.edge_rows import OF_IDS, UPDATE, edge_parameters
-from heat_convergence.db.statements.inserts import insert_rows
+from heat_convergence.db.statements.inserts import insert_into, insert_rows
 from heat_convergence.db.statements.resource_rows import IDS, NARROW_COLUMNS, select_narrow_rows
 from heat_convergence.db.tables import physical_dependency, resource, resource_graph
 
@@ -160,7 +160,7 @@ class SqlGraphRepository(SqlRepository, GraphRepository):
             for used, dependent in sorted((used, dependent) for dependent, used in pairs)
         ]
         for at in range(0, len(rows), _CHUNK):
-            self._connection.execute(physical_dependency.insert(), rows[at : at + _CHUNK])
+            self._connection.execute(insert_into(physical_dependency), rows[at : at + _CHUNK])
 
     def find_physical_dependents(self, stack_id: str, ids: Collection[str]) -> list[Resource]:
         """Return the rows with a job that may use any of the resources, narrow, by id."""

@@ -171,7 +171,7 @@ class SqlStackRepository(SqlRepository, StackRepository):
     def _insert_tags(self, stack_id: str, tags: Sequence[str]) -> None:
         if tags:
             self._connection.execute(
-                stack_tag.insert(),
+                insert_into(stack_tag),
                 [
                     {"stack_id": stack_id, "position": position, "tag": tag}
                     for position, tag in enumerate(tags)
