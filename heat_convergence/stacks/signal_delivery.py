@@ -83,14 +83,14 @@ def deliver_signal(
         Invalid: its type cannot read the details.
     """
     group = None if scaler is None else scaler.lock_group(tx, stack)
-    dependents = _dependents(tx, stack.id, stack.version, signal.resource_id)
+    dependents = _dependents(tx, stack.id, signal.resource_id)
     locked = tx.resources.lock(
         [signal.resource_id, *dependents, *([] if group is None else [group])]
     )
     (row,) = tx.resources.get([signal.resource_id]) or (None,)
-    if row is not None and row.job.version != stack.version:
+    if row is not None and row.job.version > stack.version:
         # An update has started since the stack was read; none starts while the row is locked.
-        newer = _dependents(tx, stack.id, row.job.version, row.id)
+        newer = _dependents(tx, stack.id, row.id)
         locked = [*locked, *tx.resources.lock([each for each in newer if each not in dependents])]
     if row is None or row.state.action is Action.INIT:
         raise ResourceNotAvailable(signal.resource_id if row is None else row.name)
@@ -124,9 +124,9 @@ def _rejected(
     return SignalDelivery(stack.version, rejection=rejection)
 
 
-def _dependents(tx: Transaction, stack_id: str, version: int, resource_id: str) -> list[str]:
+def _dependents(tx: Transaction, stack_id: str, resource_id: str) -> list[str]:
     """Return the ids that need the resource, by the graph: cost follows its degree."""
-    edges = tx.graph.get_edges_at(stack_id, version, [resource_id])
+    edges = tx.graph.get_edges_at(stack_id, [resource_id])
     dependents = (edge.needed_by for edge in edges if edge.resource_id == resource_id)
     return [each for each in dependents if each is not None]
 

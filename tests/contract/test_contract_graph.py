@@ -29,15 +29,14 @@ def graph(seeder):
 
 def test_edges_are_found_at_both_ends(graph):
     with graph.store.transaction() as tx:
-        assert set(tx.graph.get_edges_at("stack-1", 1, ["c"])) == {
+        assert set(tx.graph.get_edges_at("stack-1", ["c"])) == {
             Edge("a", "c"),
             Edge("b", "c"),
             Edge("c", "d"),
         }
-        assert tx.graph.get_edges_at("stack-1", 1, ["e"]) == [Edge("e", None)]
-        assert tx.graph.get_edges_at("stack-1", 2, ["c"]) == []
-        assert tx.graph.get_edges_at("stack-1", 1, ["nobody"]) == []
-        assert tx.graph.get_edges_at("stack-2", 1, ["c"]) == []
+        assert tx.graph.get_edges_at("stack-1", ["e"]) == [Edge("e", None)]
+        assert tx.graph.get_edges_at("stack-1", ["nobody"]) == []
+        assert tx.graph.get_edges_at("stack-2", ["c"]) == []
 
 
 def unblocked(tx: Transaction, version: int, ids: str) -> list[str]:
@@ -48,7 +47,7 @@ def unblocked(tx: Transaction, version: int, ids: str) -> list[str]:
 def test_edges_are_separate_per_version(graph):
     with graph.store.transaction() as tx:
         tx.graph.add_edges("stack-1", 2, [Edge("c", "a", observed_ready=True)])
-        assert tx.graph.get_edges_at("stack-1", 2, ["c"]) == [Edge("c", "a", True)]
+        assert Edge("c", "a", True) in tx.graph.get_edges_at("stack-1", ["c"])
         assert unblocked(tx, 2, "a") == ["a"]
         assert not tx.readiness.has_unready("stack-1", 2)
         assert tx.readiness.has_unready("stack-1", 1)
@@ -58,7 +57,7 @@ def test_edge_is_unique(graph):
     with refused_by_store("uniq|duplicate|already"), graph.store.transaction() as tx:
         tx.graph.add_edges("stack-1", 1, [Edge("a", "c")])
     with graph.store.transaction() as tx:
-        assert tx.graph.get_edges_at("stack-1", 1, ["a"]) == [Edge("a", "c")]
+        assert tx.graph.get_edges_at("stack-1", ["a"]) == [Edge("a", "c")]
 
 
 def test_named_edges_are_deleted(graph):
@@ -66,7 +65,7 @@ def test_named_edges_are_deleted(graph):
         tx.graph.delete_edges("stack-1", 1, [])
         tx.graph.delete_edges("stack-1", 1, [Edge("a", "c"), Edge("e", None), Edge("a", "b")])
         tx.graph.delete_edges("stack-1", 2, [Edge("b", "c")])
-        assert set(tx.graph.get_edges_at("stack-1", 1, list("abcde"))) == {
+        assert set(tx.graph.get_edges_at("stack-1", list("abcde"))) == {
             Edge("b", "c"),
             Edge("c", "d"),
             Edge("d", None),
@@ -177,7 +176,7 @@ def test_level_lets_those_start_that_wait_for_no_more(seeder):
     ]
     with seeder.store.transaction() as tx:
         tx.graph.add_edges("stack-1", 1, edges)
-        assert set(tx.graph.get_edges_at("stack-1", 1, ["a"])) == set(edges[:3])
+        assert set(tx.graph.get_edges_at("stack-1", ["a"])) == set(edges[:3])
         assert not tx.readiness.mark_level(1, [], ReadinessLevel.ACTIVE)
         assert not tx.readiness.mark_level(2, ["a"], ReadinessLevel.ACTIVE)
         assert not tx.readiness.mark_level(1, ["b", "c", "d"], ReadinessLevel.HEALTHY)

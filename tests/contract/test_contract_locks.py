@@ -152,7 +152,7 @@ def test_inserting_edges_does_not_lock_resources(shared):
         pool.submit(change_state).result(timeout=20)
     assert shared.row("a").lease.token == "token"
     with shared.store.transaction() as tx:
-        assert tx.graph.get_edges_at("stack-1", 1, ["a"]) == [Edge("b", "a")]
+        assert tx.graph.get_edges_at("stack-1", ["a"]) == [Edge("b", "a")]
 
 
 def _drop(tx, stack: str) -> None:

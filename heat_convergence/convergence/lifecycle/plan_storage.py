@@ -83,8 +83,8 @@ def store_plan(
     if load is not None:
         jobs = dispatch.post_first(jobs, load, context)
     if others:
-        carried = tx.graph.carry_over(stack.id, stack.version, [row.id for row in previous])
-        if not carried:  # an imported stack has no graph
+        if not tx.graph.clear_part(stack.id, [row.id for row in previous]):
+            # An imported stack has no graph.
             raise GoalPartOutdated("the stack has no graph")
     elif stack.version > 1:  # a new stack has no graph yet
         tx.graph.clear(stack.id)

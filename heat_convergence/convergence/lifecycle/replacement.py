@@ -71,7 +71,7 @@ def replace_resources(
     for old in old_rows:
         change = "resource action retried" if old.id in deleted_first else "resource replaced"
         context.report(Report(old, change, old.state.action, old.state.reason))
-    edges = tx.graph.get_edges_at(stack.id, stack.version, list(successors))
+    edges = tx.graph.get_edges_at(stack.id, list(successors))
     tries = tx.graph.get_retry_counts(stack.version, list(successors))
     kept = _find_deletion_order(tx, old_rows, edges)
     dropped, added = _rewire(edges, successors, kept, deleted_first)

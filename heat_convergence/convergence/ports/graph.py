@@ -19,25 +19,25 @@ class GraphRepository(Protocol):
     def clear(self, stack_id: str) -> None:
         """Delete all edges and physical dependencies of the stack."""
 
-    def carry_over(self, stack_id: str, version: int, replaced: Collection[str]) -> int:
-        """Make the stack's edges those of its next traversal, all of them ready.
+    def clear_part(self, stack_id: str, replaced: Collection[str]) -> bool:
+        """Delete the edges by which some resources need others, and all physical dependencies.
 
-        Its physical dependencies are deleted, which only rows with a job have.
+        The other edges stay as they are. They are ready, and have the version of the traversal
+        that wrote them; only rows with a job have physical dependencies.
 
         Args:
-            stack_id: the stack.
-            version: the version of the next traversal.
+            stack_id: a stack that has reached its goal.
             replaced: ids of resources whose requirements are to be inserted anew.
 
         Returns:
-            The number of edges that are left.
+            Whether any edges are left.
         """
 
     def add_edges(self, stack_id: str, version: int, edges: Iterable[Edge]) -> None:
         """Insert edges, none of them twice."""
 
-    def get_edges_at(self, stack_id: str, version: int, ids: Collection[str]) -> list[Edge]:
-        """Return the edges that have any of the resources at either end."""
+    def get_edges_at(self, stack_id: str, ids: Collection[str]) -> list[Edge]:
+        """Return the edges, of any version, that have any of the resources at either end."""
 
     def get_unready_edges(self, stack_id: str, version: int) -> list[Edge]:
         """Return the edges at which a resource still waits for another."""

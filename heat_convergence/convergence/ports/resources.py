@@ -70,12 +70,14 @@ class ResourceRepository(Protocol):
             ValueError: a column belongs to the job state machine, see ``jobs.apply_each``.
         """
 
-    def set_versions(self, stack_id: str, version: int) -> int:
-        """Set the version of all of the stack's rows, and clear their timelines.
+    def set_versions(self, stack_id: str, version: int) -> None:
+        """Set the version of all of the stack's rows, and clear their timelines."""
 
-        Returns:
-            The number of rows; all of them are locked.
-        """
+    def set_versions_of(self, ids: Collection[str], version: int) -> None:
+        """Set the version of the rows, and clear their timelines."""
+
+    def count_by_stack(self, stack_id: str) -> int:
+        """Return the number of the stack's rows; locks none."""
 
     def delete(self, ids: Collection[str]) -> None:
         """Delete rows that the graph does not name any more."""

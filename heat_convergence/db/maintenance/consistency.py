@@ -58,9 +58,7 @@ def load_stack_state(conn: Connection, stack_id: str) -> StackState | None:
     if found is None:
         return None
     rows: list[Resource] = SqlResourceRepository(conn).get_by_stack(stack_id)
-    edges = SqlGraphRepository(conn).get_edges_at(
-        stack_id, found.version, [row.id for row in rows]
-    )
+    edges = SqlGraphRepository(conn).get_edges_at(stack_id, [row.id for row in rows])
     quarantined = SqlQuarantineRepository(conn).list_ids(stack_id)
     return StackState(found, tuple(rows), tuple(edges), quarantined)
 

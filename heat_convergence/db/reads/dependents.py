@@ -16,7 +16,7 @@ from sqlalchemy.engine import Connection
 
 from heat_convergence.convergence.model.job import DesiredState
 from heat_convergence.db.column_types import dump_json
-from heat_convergence.db.tables import resource, resource_graph, stack
+from heat_convergence.db.tables import resource, resource_graph
 
 ResourcePlace = tuple[str, str]  # the id of a stack and the name of a resource
 _REQUIRED, _DEPENDENT = resource.alias("required"), resource.alias("dependent")
@@ -48,7 +48,6 @@ def _by_graph() -> sa.CompoundSelect[Any]:
     Parameters are ``stacks``, their ids, and ``names``.
     """
     graph = resource_graph.c
-    required = _REQUIRED.join(stack, stack.c.id == _REQUIRED.c.stack_id)
     columns = (
         _REQUIRED.c.stack_id,
         _REQUIRED.c.name.label("required"),
@@ -62,9 +61,8 @@ def _by_graph() -> sa.CompoundSelect[Any]:
     )
 
     def ends(of_required: Any, of_other: Any, *, outer: bool) -> sa.Select[Any]:
-        edge = sa.and_(of_required == _REQUIRED.c.id, graph.version == stack.c.version)
         other = sa.and_(_DEPENDENT.c.id == of_other, _DEPENDENT.c.desired == DesiredState.PRESENT)
-        joined = required.join(resource_graph, edge, isouter=outer)
+        joined = _REQUIRED.join(resource_graph, of_required == _REQUIRED.c.id, isouter=outer)
         found = sa.select(*columns).select_from(joined.join(_DEPENDENT, other, isouter=outer))
         return found.where(named)
 

@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from heat_convergence.convergence.model.graph_edge import Edge
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.ports.graph import GraphRepository
-from heat_convergence.db.index_hints import force_index, safe_delete
+from heat_convergence.db.index_hints import safe_delete
 from heat_convergence.db.repositories.base import SqlRepository
 from heat_convergence.db.statements.edge_rows import OF_IDS, UPDATE, edge_parameters
 from heat_convergence.db.statements.inserts import insert_into, insert_rows
@@ -22,7 +22,6 @@ from heat_convergence.db.statements.resource_rows import IDS, NARROW_COLUMNS, se
 from heat_convergence.db.tables import physical_dependency, resource, resource_graph
 
 _CHUNK = 2000
-_STACK_INDEX = "ix_resource_graph_stack_id_version"
 _GET_RETRY_COUNTS = (
     sa.select(resource_graph.c.resource_id, sa.func.max(resource_graph.c.retry_count))
     .where(OF_IDS)
@@ -58,8 +57,8 @@ class SqlGraphRepository(SqlRepository, GraphRepository):
         for table in (resource_graph, physical_dependency):
             self._connection.execute(safe_delete(table).where(table.c.stack_id == stack_id))
 
-    def carry_over(self, stack_id: str, version: int, replaced: Collection[str]) -> int:
-        """Make the stack's edges those of its next traversal, all of them ready."""
+    def clear_part(self, stack_id: str, replaced: Collection[str]) -> bool:
+        """Delete the edges by which some resources need others; return whether any are left."""
         of_dependencies = physical_dependency.c.stack_id == stack_id
         self._connection.execute(safe_delete(physical_dependency).where(of_dependencies))
         of_stack, ids = resource_graph.c.stack_id == stack_id, sorted(replaced)
@@ -70,10 +69,8 @@ class SqlGraphRepository(SqlRepository, GraphRepository):
             )
             for ends in (resource_graph.c.needed_by.in_(some), last):
                 self._connection.execute(safe_delete(resource_graph).where(of_stack, ends))
-        ready = {"observed_ready": True, "retry_count": 0, "takeover_count": 0}
-        edges = force_index(resource_graph.update(), resource_graph, _STACK_INDEX)
-        carried = edges.where(of_stack).values(version=version, **ready)
-        return self._connection.execute(carried).rowcount
+        rest = sa.select(sa.literal(1)).where(of_stack).limit(1)
+        return self._connection.execute(rest).first() is not None
 
     def add_edges(self, stack_id: str, version: int, edges: Iterable[Edge]) -> None:
         """Insert edges, a chunk at a time."""
@@ -82,8 +79,8 @@ class SqlGraphRepository(SqlRepository, GraphRepository):
             rows = [_edge_columns(stack_id, version, edge) for edge in every[at : at + _CHUNK]]
             insert_rows(self._connection, resource_graph, rows)
 
-    def get_edges_at(self, stack_id: str, version: int, ids: Collection[str]) -> list[Edge]:
-        """Return the edges that have any of the resources at either end."""
+    def get_edges_at(self, stack_id: str, ids: Collection[str]) -> list[Edge]:
+        """Return the edges, of any version, that have any of the resources at either end."""
         ends = sorted(ids)
         statement = sa.select(
             resource_graph.c.resource_id,
@@ -93,7 +90,6 @@ class SqlGraphRepository(SqlRepository, GraphRepository):
             resource_graph.c.level,
         ).where(
             resource_graph.c.stack_id == stack_id,
-            resource_graph.c.version == version,
             sa.or_(resource_graph.c.resource_id.in_(ends), resource_graph.c.needed_by.in_(ends)),
         )
         return [Edge(*row) for row in self._connection.execute(statement)]

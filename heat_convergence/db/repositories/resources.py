@@ -113,12 +113,22 @@ class SqlResourceRepository(SqlRepository, ResourceRepository):
             reject_owned_columns(values)
         update_each_row(self._connection, changes)
 
-    def set_versions(self, stack_id: str, version: int) -> int:
+    def set_versions(self, stack_id: str, version: int) -> None:
         """Set the version of all of the stack's rows, and clear their timelines."""
         of_stack = resource.update().where(resource.c.stack_id == stack_id)
-        return self._connection.execute(
+        self._connection.execute(
             force_index(of_stack, resource, STACK_INDEX).values(version=version, timeline=None)
-        ).rowcount
+        )
+
+    def set_versions_of(self, ids: Collection[str], version: int) -> None:
+        """Set the version of the rows, and clear their timelines."""
+        for some in _chunks(sorted(ids)):
+            update_rows(self._connection, some, {"version": version, "timeline": None})
+
+    def count_by_stack(self, stack_id: str) -> int:
+        """Return the number of the stack's rows."""
+        of_stack = sa.select(sa.func.count()).where(resource.c.stack_id == stack_id)
+        return self._connection.execute(of_stack).scalar_one()
 
     def delete(self, ids: Collection[str]) -> None:
         """Delete rows that the graph does not name any more."""

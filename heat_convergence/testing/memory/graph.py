@@ -18,21 +18,22 @@ class MemoryGraphRepository(MemoryRepository, GraphRepository):
     def clear(self, stack_id: str) -> None:
         """Delete all edges and physical dependencies of the stack."""
         self._tables.keep_edges(lambda row: row.stack_id != stack_id)
+        self._clear_physical_dependencies(stack_id)
+
+    def _clear_physical_dependencies(self, stack_id: str) -> None:
         for key in [key for key in self._tables.physical_dependencies if key[0] == stack_id]:
             del self._tables.physical_dependencies[key]
 
-    def carry_over(self, stack_id: str, version: int, replaced: Collection[str]) -> int:
-        """Make the stack's edges those of its next traversal, all of them ready."""
-        edges = [row for row in self._tables.edges() if row.stack_id == stack_id]
-        self.clear(stack_id)
-        kept = [
-            row
-            for row in edges
-            if (row.resource_id if row.needed_by is None else row.needed_by) not in replaced
-        ]
-        ready = [Edge(row.resource_id, row.needed_by, True, level=row.level) for row in kept]
-        self.add_edges(stack_id, version, ready)
-        return len(kept)
+    def clear_part(self, stack_id: str, replaced: Collection[str]) -> bool:
+        """Delete the edges by which some resources need others; return whether any are left."""
+        self._tables.keep_edges(
+            lambda row: (
+                row.stack_id != stack_id
+                or (row.resource_id if row.needed_by is None else row.needed_by) not in replaced
+            )
+        )
+        self._clear_physical_dependencies(stack_id)
+        return any(row.stack_id == stack_id for row in self._tables.edges())
 
     def add_edges(self, stack_id: str, version: int, edges: Iterable[Edge]) -> None:
         """Insert edges between existing resources, none of them twice."""
@@ -51,11 +52,11 @@ class MemoryGraphRepository(MemoryRepository, GraphRepository):
                 raise ValueError(f"edge {row.key} exists already, or an end of it does not")
             self._tables.graph[row.key] = row
 
-    def get_edges_at(self, stack_id: str, version: int, ids: Collection[str]) -> list[Edge]:
-        """Return the edges that have any of the resources at either end."""
+    def get_edges_at(self, stack_id: str, ids: Collection[str]) -> list[Edge]:
+        """Return the edges, of any version, that have any of the resources at either end."""
         return [
             Edge(row.resource_id, row.needed_by, row.observed_ready, level=row.level)
-            for row in self._tables.edges(version)
+            for row in self._tables.edges()
             if row.stack_id == stack_id and (row.resource_id in ids or row.needed_by in ids)
         ]
 

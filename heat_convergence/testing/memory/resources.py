@@ -86,11 +86,17 @@ class MemoryResourceRepository(MemoryRepository, ResourceRepository):
             reject_owned_columns(values)
         self._tables.update_each_resource(changes)
 
-    def set_versions(self, stack_id: str, version: int) -> int:
+    def set_versions(self, stack_id: str, version: int) -> None:
         """Set the version of all of the stack's rows, and clear their timelines."""
-        ids = [row.id for row in self.get_by_stack(stack_id)]
+        self.set_versions_of([row.id for row in self.get_by_stack(stack_id)], version)
+
+    def set_versions_of(self, ids: Collection[str], version: int) -> None:
+        """Set the version of the rows, and clear their timelines."""
         self._tables.update_resources(ids, {"version": version, "timeline": None})
-        return len(ids)
+
+    def count_by_stack(self, stack_id: str) -> int:
+        """Return the number of the stack's rows."""
+        return len(self.get_by_stack(stack_id))
 
     def delete(self, ids: Collection[str]) -> None:
         """Delete rows that the graph does not name any more."""

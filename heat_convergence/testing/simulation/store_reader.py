@@ -22,8 +22,7 @@ from heat_convergence.testing.memory.tables import MemoryTables
 _STACKS = "SELECT * FROM stack ORDER BY id"
 _RESOURCES = "SELECT * FROM resource WHERE stack_id = ? ORDER BY id"
 _EDGES = (
-    "SELECT resource_id, needed_by, observed_ready, level FROM resource_graph"
-    " WHERE stack_id = ? AND version = ?"
+    "SELECT resource_id, needed_by, observed_ready, level FROM resource_graph WHERE stack_id = ?"
 )
 _READ_TABLES = ("stacks", "resources", "graph", "quarantine")
 _QUARANTINED = "SELECT resource_id FROM quarantine WHERE stack_id = ?"
@@ -90,7 +89,7 @@ def _state_from_tables(tables: MemoryTables, stack: Stack) -> StackState:
     edges = [
         Edge(row.resource_id, row.needed_by, row.observed_ready, level=row.level)
         for row in tables.graph.values()
-        if row.stack_id == stack.id and row.version == stack.version
+        if row.stack_id == stack.id
     ]
     quarantined = frozenset(
         each.resource_id for each in tables.quarantine.values() if each.stack_id == stack.id
@@ -146,7 +145,6 @@ class SqliteStoreReader:
         if changed := [row_id for row_id, is_new in rows if is_new]:
             with self._store.transaction() as tx:
                 self._rows.update((row.id, row) for row in tx.resources.get(changed))
-        version = self._stacks[stack_id].version
         edges = [
             Edge(
                 resource_id,
@@ -154,9 +152,7 @@ class SqliteStoreReader:
                 bool(ready),
                 level=None if level is None else ReadinessLevel(level),
             )
-            for resource_id, needed_by, ready, level in self._driver.execute(
-                _EDGES, (stack_id, version)
-            )
+            for resource_id, needed_by, ready, level in self._driver.execute(_EDGES, (stack_id,))
         ]
         ids = [row_id for row_id, _is_new in rows]
         quarantined = frozenset(

@@ -75,19 +75,28 @@ def test_rows_of_some_names_are_as_planning_needs_them(rows: StoreSeeder) -> Non
         assert tx.resources.lock_by_names("stack-1", []) == []
 
 
-def test_versions_are_counted(rows: StoreSeeder) -> None:
+def test_rows_of_a_stack_are_counted(rows: StoreSeeder) -> None:
     with rows.store.transaction() as tx:
-        assert tx.resources.set_versions("stack-1", 2) == len(QUIET) + len(UNSETTLED)
-        assert tx.resources.set_versions("stack-1", 2) == len(QUIET) + len(UNSETTLED)
-        assert tx.resources.set_versions("nobody", 2) == 0
+        assert tx.resources.count_by_stack("stack-1") == len(QUIET) + len(UNSETTLED)
+        assert tx.resources.count_by_stack("nobody") == 0
 
 
-def test_edges_are_carried_over_to_the_next_version(seeder: StoreSeeder) -> None:
+def test_versions_of_a_part_are_set(seeder: StoreSeeder) -> None:
+    seeder.resources(*(resource_row(f"r{at:03}", timeline="posted 1\n") for at in range(600)))
+    with seeder.store.transaction() as tx:
+        tx.resources.set_versions_of([f"r{at:03}" for at in range(1, 600)], 2)
+        tx.resources.set_versions_of([], 3)
+    first, second, *_, last = seeder.rows(*(f"r{at:03}" for at in range(600)))
+    assert (first.job.version, first.job.timeline) == (1, "posted 1\n")
+    assert [(row.job.version, row.job.timeline) for row in (second, last)] == [(2, None)] * 2
+
+
+def test_edges_beside_a_part_stay_as_they_are(seeder: StoreSeeder) -> None:
     seeder.resources(*(resource_row(name) for name in "abcd"))
     seeder.stack(stack_row("stack-2"))
     seeder.resources(resource_row("z", stack_id="stack-2"))
     edges = [
-        Edge("a", "b"),
+        Edge("a", "b", True),
         Edge("a", "c", True),
         Edge("b", "d"),
         Edge("c", None),
@@ -96,16 +105,12 @@ def test_edges_are_carried_over_to_the_next_version(seeder: StoreSeeder) -> None
     with seeder.store.transaction() as tx:
         tx.graph.add_edges("stack-1", 1, edges)
         tx.graph.add_edges("stack-2", 1, [Edge("z", None)])
-        tx.graph.increment_retry_counts(1, ["a"])
-        tx.graph.count_takeovers(1, ["a"])
         tx.graph.add_physical_dependencies("stack-1", [("b", "a")])
     with seeder.store.transaction() as tx:
-        assert tx.graph.carry_over("stack-1", 2, ["c", "d"]) == 1
-        assert tx.graph.get_edges_at("stack-1", 1, list("abcd")) == []
-        assert tx.graph.get_edges_at("stack-1", 2, list("abcd")) == [Edge("a", "b", True)]
-        assert tx.graph.get_retry_counts(2, ["a"]) == {"a": 0}
-        assert tx.graph.count_takeovers(2, ["a"]) == {"a": 1}
+        assert tx.graph.clear_part("stack-1", ["c", "d"])
+        assert tx.graph.get_edges_at("stack-1", list("abcd")) == [Edge("a", "b", True)]
         assert tx.graph.find_physical_dependents("stack-1", ["a"]) == []
-        assert tx.graph.get_edges_at("stack-2", 1, ["z"]) == [Edge("z", None)]
-        assert tx.graph.carry_over("stack-2", 2, []) == 1
-        assert tx.graph.carry_over("nobody", 2, ["a"]) == 0
+        assert tx.graph.get_edges_at("stack-2", ["z"]) == [Edge("z", None)]
+        assert tx.graph.clear_part("stack-2", [])
+        assert not tx.graph.clear_part("stack-2", ["z"])
+        assert not tx.graph.clear_part("nobody", ["a"])

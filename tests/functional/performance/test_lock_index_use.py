@@ -111,6 +111,9 @@ def test_what_locks_goes_by_keys(database: Database, ways: LockPlanExplainer) ->
     store.workers.renew_leases("nobody", ["a", "b"], later)
     with store.transaction() as tx:
         tx.resources.set_versions(stacks[1], 7)
+        some = [row.id for row in tx.resources.lock_by_names(stacks[1], ["r1", "r2"])]
+        tx.resources.set_versions_of(some, 8)
+        tx.graph.clear_part(stacks[1], some)
     for stack_id in stacks[::2]:
         service.delete(stack_id)
     service.run_until_idle()

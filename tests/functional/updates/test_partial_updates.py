@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -17,44 +16,11 @@ from heat_convergence.stacks.event_sinks.lifecycle_plugins import LifecyclePlugi
 from heat_convergence.template.limits import TemplateLimits
 from heat_convergence.testing.statement_counter import count_statements
 from tests.functional.harness import LocalService
-from tests.functional.project_client import ProjectClient, hot_template, resource_definition
+from tests.functional.project_client import ProjectClient, resource_definition
+from tests.functional.updates.chain_templates import physical_ids, template
 
 Json = Any
 LONG = "long " * 2000
-
-
-@pytest.fixture
-def heat(tmp_path: Any) -> Iterator[ProjectClient]:
-    options = ApiOptions(partial_update_min_resources=12)
-    service = LocalService(f"sqlite:///{tmp_path}/hc.sqlite", options)
-    yield ProjectClient(service)
-    service.close()
-
-
-@pytest.fixture
-def whole_updates(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Return a list to which each update appends its stack if it reads all of its rows."""
-    found: list[str] = []
-    original = SqlResourceRepository.lock_by_stack
-
-    def noted(self: Any, stack_id: str) -> Any:
-        found.append(stack_id)
-        return original(self, stack_id)
-
-    monkeypatch.setattr(SqlResourceRepository, "lock_by_stack", noted)
-    return found
-
-
-def template(size: int = 20, outputs: Json = None, **changed: Json) -> Json:
-    """Return a chain of three, and resources that nothing refers to."""
-    resources = {f"r{at}": resource_definition(value=f"v{at}") for at in range(size)}
-    resources["b"] = resource_definition(value={"get_attr": ["a", "output"]})
-    resources["a"] = resource_definition(value="first")
-    resources["c"] = resource_definition(value={"get_attr": ["b", "output"]})
-    resources |= changed
-    return hot_template(
-        {name: raw for name, raw in resources.items() if raw is not None}, outputs=outputs
-    )
 
 
 def actions_after(heat: ProjectClient, update: Json, **body: Any) -> dict[str, list[str]]:
@@ -66,10 +32,6 @@ def actions_after(heat: ProjectClient, update: Json, **body: Any) -> dict[str, l
         if event["id"] not in known and event["resource_name"] != "s":
             found.setdefault(event["resource_name"], []).append(event["resource_status_reason"])
     return found
-
-
-def physical_ids(heat: ProjectClient) -> dict[str, str]:
-    return {each["resource_name"]: each["physical_resource_id"] for each in heat.resources("s")}
 
 
 def test_nothing_is_read_where_nothing_changes(
@@ -115,17 +77,6 @@ def test_resources_are_added_and_removed(heat: ProjectClient, whole_updates: lis
     assert actions_after(heat, template(d=added)).keys() == {"c"}
     assert heat.resource("s", "b")["required_by"] == ["c"]
     assert whole_updates == []
-
-
-def test_graph_has_every_resource_afterwards(heat: ProjectClient) -> None:
-    heat.create("s", template())
-    heat.update("s", template(b=resource_definition(value="alone"), r1=None))
-    rows = {each["resource_name"] for each in heat.resources("s")}
-    with heat.service.database.read() as connection:
-        edges = connection.execute(sa.select(resource_graph)).all()
-    assert len({edge.resource_id for edge in edges}) == len(rows)
-    assert {(edge.version, edge.observed_ready) for edge in edges} == {(2, True)}
-    assert heat.resource("s", "a")["required_by"] == []
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,10 @@ from heat_convergence.convergence.ports.store import Transaction
 def lock_rows(
     tx: Transaction, before: Stack, version: int, part: GoalPart | None
 ) -> tuple[list[Resource], int]:
-    """Lock all rows of a stack for its next version.
+    """Lock the rows of a stack to plan with, and give them its next version.
+
+    Rows beside a part keep the version of the traversal that wrote them. Nobody gives them a job
+    without the stack's lock.
 
     Args:
         tx: the transaction.
@@ -41,14 +44,15 @@ def lock_rows(
         return rows, 0
     if before.version != part.version or not has_reached_goal(before):
         raise GoalPartOutdated("the stack has another goal")
-    count = tx.resources.set_versions(before.id, version)
     unsettled = tx.resources.find_unsettled(before.id, part.implementations)
     if not part.changing.issuperset(unsettled):
         raise GoalPartOutdated("not all other resources are at rest")
     rows = tx.resources.lock_by_names(before.id, part.names)
-    if not part.admits_others(count - len(rows)):
-        raise GoalPartOutdated(f"the stack has {count - len(rows)} other resources")
-    return rows, count - len(rows)
+    others = tx.resources.count_by_stack(before.id) - len(rows)
+    if not part.admits_others(others):
+        raise GoalPartOutdated(f"the stack has {others} other resources")
+    tx.resources.set_versions_of([row.id for row in rows], version)
+    return rows, others
 
 
 def list_hashes_of_others(
