@@ -6,11 +6,9 @@ every controller; must not know any noun of the service.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-import orjson
 import pecan
 import webob
 from webob.exc import status_map
@@ -18,7 +16,7 @@ from webob.exc import status_map
 from heat_convergence.api.context import Caller
 from heat_convergence.api.routes.table import RouteMatch
 from heat_convergence.common import errors
-from heat_convergence.common.strict_json import parse_json
+from heat_convergence.common.strict_json import encode_json, parse_json
 
 Json = Any
 MAX_BODY_BYTES_KEY = "heat_convergence.max_body_bytes"
@@ -26,7 +24,6 @@ CALLER_KEY = "heat_convergence.caller"
 OWN_RESOURCE_KEY = "heat_convergence.own_resource"  # set by this service, never by a client
 BASE_URL_KEY = "heat_convergence.base_url"
 _PARSED_TYPES = frozenset({"", "application/json", "text/plain", "json"})
-_ENCODER = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False)
 _ITEMS_PER_CHUNK = 200
 
 
@@ -169,18 +166,6 @@ def stream_list_response(key: str, items: Iterable[Json]) -> webob.Response:
     response = webob.Response(content_type="application/json", charset="UTF-8")
     response.app_iter = _chunks(key, items)
     return response
-
-
-def encode_json(document: Json) -> bytes:
-    """Return the document as UTF-8 text.
-
-    The quick library refuses integers of more than 64 bits, keys that are no texts, and documents
-    that are nested deeply.
-    """
-    try:
-        return orjson.dumps(document)
-    except orjson.JSONEncodeError:
-        return _ENCODER.encode(document).encode()
 
 
 def _chunks(key: str, items: Iterable[Json]) -> Iterator[bytes]:

@@ -1,7 +1,8 @@
 """Reading of JSON that users wrote, without what no other part of the service could use.
 
-Called for request bodies, templates, environments and JSON texts in parameters.  Decides which
-numbers and strings are refused.  Must not bound the size of a text: its callers do.
+Called for request bodies, templates, environments and JSON texts in parameters, and to write JSON
+quickly.  Decides which numbers and strings are refused.  Must not bound the size of a text: its
+callers do.
 """
 
 from __future__ import annotations
@@ -10,10 +11,14 @@ import json
 import re
 from typing import Any
 
+import orjson
+
 Json = Any
 MAX_NUMBER_BITS = 1023  # beyond it, a number is no floating-point number
 _MAX_DIGITS = 308
-_LONG_NUMBER = re.compile(rf"\d{{{_MAX_DIGITS + 1}}}")
+_DIGITS_AS_ZEROS = bytes.maketrans(b"123456789", b"000000000")
+_LONG_NUMBER = b"0" * (_MAX_DIGITS + 1)
+_ENCODER = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False)
 _ESCAPES = re.compile(r"\\u(0000|[dD][89a-fA-F])")
 
 
@@ -25,7 +30,7 @@ def parse_json(text: str) -> Json:
         RecursionError: The text is nested too deeply.
     """
     # Long digits are rare, and a call for each number is slow.
-    parse_int = _parse_int if _LONG_NUMBER.search(text) else None
+    parse_int = _parse_int if _has_long_number(text) else None
     data = json.loads(
         text, parse_constant=_refuse_constant, parse_int=parse_int, parse_float=_parse_float
     )
@@ -34,6 +39,18 @@ def parse_json(text: str) -> Json:
         dumped = json.dumps(data, ensure_ascii=False).replace("\\\\", "")
         check_text(dumped.replace("\\u0000", "\0"))
     return data
+
+
+def encode_json(document: Json) -> bytes:
+    """Return the document as UTF-8 text without spaces.
+
+    The quick library refuses integers of more than 64 bits, keys that are no texts, and documents
+    that are nested deeply.
+    """
+    try:
+        return orjson.dumps(document)
+    except orjson.JSONEncodeError:
+        return _ENCODER.encode(document).encode()
 
 
 def check_text(text: str) -> None:
@@ -53,6 +70,11 @@ def check_number(number: float) -> None:
             raise ValueError(f"a number has more than {MAX_NUMBER_BITS} bits")
     elif number - number != 0:  # infinite, or not a number
         raise ValueError("a number is larger than JSON numbers can be")
+
+
+def _has_long_number(text: str) -> bool:
+    """Return whether the text has so many digits in a row; a regular expression is slow."""
+    return _LONG_NUMBER in text.encode(errors="replace").translate(_DIGITS_AS_ZEROS)
 
 
 def _parse_int(text: str) -> int:

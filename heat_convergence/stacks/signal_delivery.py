@@ -89,7 +89,7 @@ def deliver_signal(
     )
     (row,) = tx.resources.get([signal.resource_id]) or (None,)
     if row is not None and row.job.version > stack.version:
-        # An update has started since the stack was read; none starts while the row is locked.
+        # An update of it has started since the stack was read; none does while the row is locked.
         newer = _dependents(tx, stack.id, row.id)
         locked = [*locked, *tx.resources.lock([each for each in newer if each not in dependents])]
     if row is None or row.state.action is Action.INIT:

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from heat_convergence.common.strict_json import encode_json
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.planning.desired_state import StateSource
 from heat_convergence.convergence.planning.goal_part import GoalPart, has_reached_goal
@@ -186,7 +187,8 @@ def _check_steps(snippets: Snippets, limits: TemplateLimits) -> None:
     most = int(_STEPS_SHARE * limits.max_evaluation_steps)
     budget = EvaluationBudget(replace(limits, max_evaluation_steps=most))
     budget.charge(STEPS_PER_RESOURCE * len(snippets))
-    budget.charge_section(snippets)
+    if not budget.covers_section(encode_json(snippets)):
+        budget.charge_section(snippets)
 
 
 def _part_of(

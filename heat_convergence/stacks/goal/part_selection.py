@@ -8,11 +8,11 @@ environments or rows.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from heat_convergence.common.strict_json import encode_json
 from heat_convergence.graph.graph import Graph
 from heat_convergence.template.evaluation.references import NO_NAMES
 
@@ -21,7 +21,6 @@ Snippets = Mapping[str, Json]  # resource name → its map in the template
 # The functions that name a resource, and one whose texts become names only by evaluation.
 _REFERENCES = frozenset({"get_resource", "get_attr", "Ref", "Fn::GetAtt"})
 _COMPUTING = frozenset({"repeat"})
-_ABSENT = object()
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +64,17 @@ def select_part(
         rules: the types of both templates.
         type_key: the key of a resource's type.
     """
-    names = before.keys() | after.keys()
-    read = {name: _read(raw, names, rules.functions) for name, raw in after.items()}
-    edited = {name for name in names if _differs(name, before, after, read)}
-    shown = _read(outputs, names, rules.functions)
-    dropped = [_read(before[name], names, rules.functions) for name in edited & before.keys()]
+    reader = ReferenceReader(before.keys() | after.keys(), rules.functions)
+    edited, read = set(before.keys() - after.keys()), dict[str, FoundReferences]()
+    for name, raw in after.items():
+        text = encode_json(raw)
+        # Python takes 1, 1.0 and true for equal, a template does not.
+        if name not in before or encode_json(before[name]) != text:
+            edited.add(name)
+        if reader.may_refer(text):
+            read[name] = reader.read(raw)
+    shown = reader.read(outputs)
+    dropped = [reader.read(before[name]) for name in edited & before.keys()]
     readings = [shown, *dropped, *read.values()] if edited else [shown]
     if any(each.is_computed for each in readings):
         return None
@@ -88,59 +93,56 @@ def select_part(
     return SelectedPart(changing, needed)
 
 
-def _differs(name: str, before: Snippets, after: Snippets, read: Mapping[str, _Reading]) -> bool:
-    """Return whether a resource is not in both templates with the same text.
-
-    Python takes 1, 1.0 and true for equal, a template does not.
-    """
-    old, new = before.get(name, _ABSENT), after.get(name, _ABSENT)
-    if old != new:
-        return True
-    return read[name].has_numbers and json.dumps(old) != json.dumps(new)
-
-
 @dataclass(frozen=True, slots=True)
-class _Reading:
+class FoundReferences:
     """The findings about the text of a resource before it is evaluated.
 
     Attributes:
         names: the names of resources in it.
-        has_numbers: it has a number or a truth value.
         is_computed: it may refer to resources that it does not name.
     """
 
     names: frozenset[str]
-    has_numbers: bool
     is_computed: bool
 
 
-def _read(raw: Json, names: Collection[str], functions: Collection[str]) -> _Reading:
-    """Read the text of a resource, or the outputs."""
-    found, has_numbers, is_computed = set[str](), False, False
-    pending = [raw]
-    while pending:
-        node = pending.pop()
-        if type(node) is str:  # the document is plain JSON
-            if node in names:
-                found.add(node)
-        elif type(node) is dict:
-            pending.extend(node.values())
-            if len(node) == 1 and not is_computed:
-                is_computed = _hides_references(node, functions)
-        elif isinstance(node, list):
-            pending.extend(node)
-        elif node is not None:
-            has_numbers = True
-    return _Reading(frozenset(found) if found else NO_NAMES, has_numbers, is_computed)
+class ReferenceReader:
+    """The reader of the resources of two templates, and of outputs."""
 
+    def __init__(self, names: Collection[str], functions: Collection[str]) -> None:
+        self._names, self._functions = names, functions
+        words = [*names, *functions, *_COMPUTING, *_REFERENCES]
+        # Strings with a quote would be split.
+        self._words = None if b"\\" in encode_json(words) else {n.encode() for n in words}
 
-def _hides_references(node: Mapping[str, Json], functions: Collection[str]) -> bool:
-    """Return whether a map of one entry may be a call without the name of its resource."""
-    ((key, value),) = node.items()
-    if key in _COMPUTING or key in functions:
-        return True
-    first = value[0] if isinstance(value, list) and value else value
-    return key in _REFERENCES and not isinstance(first, str)
+    def may_refer(self, text: bytes) -> bool:
+        """Return whether the JSON of a resource may have a reference: most have none."""
+        return self._words is None or not self._words.isdisjoint(text.split(b'"'))
+
+    def read(self, raw: Json) -> FoundReferences:
+        """Read the text of a resource, or the outputs."""
+        found, is_computed = set[str](), False
+        pending = [raw]
+        while pending:
+            node = pending.pop()
+            if type(node) is str:  # the document is plain JSON
+                if node in self._names:
+                    found.add(node)
+            elif type(node) is dict:
+                pending.extend(node.values())
+                if len(node) == 1 and not is_computed:
+                    is_computed = self._hides_references(node)
+            elif isinstance(node, list):
+                pending.extend(node)
+        return FoundReferences(frozenset(found) if found else NO_NAMES, is_computed)
+
+    def _hides_references(self, node: Mapping[str, Json]) -> bool:
+        """Return whether a map of one entry may be a call without the name of its resource."""
+        ((key, value),) = node.items()
+        if key in _COMPUTING or key in self._functions:
+            return True
+        first = value[0] if isinstance(value, list) and value else value
+        return key in _REFERENCES and not isinstance(first, str)
 
 
 class _TypeIndex:

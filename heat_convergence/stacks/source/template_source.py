@@ -7,7 +7,6 @@ a stored goal a PATCH keeps; must not evaluate anything.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -19,6 +18,7 @@ from heat_convergence.common.errors import (
     InvalidRequestValue,
     MissingRequestKey,
 )
+from heat_convergence.common.strict_json import encode_json
 from heat_convergence.convergence.model.goal import Goal
 from heat_convergence.resources.catalog import availability_zones
 from heat_convergence.resources.driver import request_cloud
@@ -118,7 +118,7 @@ class TemplateSourceReader:
         template = Template.parse(
             content, limits=self._services.limits, section_error=section_error
         )
-        text = content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)
+        text = content if isinstance(content, str) else encode_json(content).decode()
         environment = self._environment(request, template)
         if replaced_goal is not None:
             stored = self._services.environment_from_stored(replaced_goal.goal.environment)
