@@ -16,7 +16,7 @@ from oslo_config import cfg
 
 from heat_convergence.cli import concurrency
 from heat_convergence.cli.metrics.process_files import metrics_folder
-from heat_convergence.cli.startup.garbage_collection import collections_paused
+from heat_convergence.cli.startup.process_memory import collections_paused
 from heat_convergence.cli.startup.startup_state import StartupProblem, report_problem
 
 USAGE = """usage: heat-convergence COMMAND [--help]

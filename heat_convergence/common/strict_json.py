@@ -18,6 +18,7 @@ MAX_NUMBER_BITS = 1023  # beyond it, a number is no floating-point number
 _MAX_DIGITS = 308
 _DIGITS_AS_ZEROS = bytes.maketrans(b"123456789", b"000000000")
 _LONG_NUMBER = b"0" * (_MAX_DIGITS + 1)
+_PIECE = 65536
 _ENCODER = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False)
 _ESCAPES = re.compile(r"\\u(0000|[dD][89a-fA-F])")
 
@@ -73,8 +74,16 @@ def check_number(number: float) -> None:
 
 
 def _has_long_number(text: str) -> bool:
-    """Return whether the text has so many digits in a row; a regular expression is slow."""
-    return _LONG_NUMBER in text.encode(errors="replace").translate(_DIGITS_AS_ZEROS)
+    """Return whether the text has so many digits in a row.
+
+    A regular expression is slow, and copies of a large text leave holes in the memory of the
+    process.
+    """
+    pieces = (text[at : at + _PIECE + _MAX_DIGITS] for at in range(0, len(text), _PIECE))
+    return any(
+        _LONG_NUMBER in piece.encode(errors="replace").translate(_DIGITS_AS_ZEROS)
+        for piece in pieces
+    )
 
 
 def _parse_int(text: str) -> int:

@@ -26,7 +26,7 @@ from heat_convergence.cli.guru_meditation import set_up_reports
 from heat_convergence.cli.metrics.database_metrics import DatabaseCollector
 from heat_convergence.cli.metrics.exposition import MetricsEndpoint, open_metrics_socket
 from heat_convergence.cli.startup.checks import check_configuration
-from heat_convergence.cli.startup.garbage_collection import settle_garbage_collection
+from heat_convergence.cli.startup.process_memory import settle_memory
 from heat_convergence.cli.startup.required_modules import DAEMON_MODULES
 from heat_convergence.cli.startup.startup_state import StartupProblem, StartupState
 from heat_convergence.cli.tracing.setup import start_tracing, stop_tracing
@@ -97,7 +97,7 @@ class DaemonService(ServiceBase):  # type: ignore[misc]  # untyped library
         self._worker = self._worker_factory(self._components)
         self._worker.start(self._startup)
         self._metrics.serve(self._components)
-        settle_garbage_collection()
+        settle_memory()
 
     def stop(self, graceful: bool = True) -> None:
         """Drain the worker and close its connections."""

@@ -13,7 +13,7 @@ from oslo_config import cfg
 from heat_convergence.cli import config
 from heat_convergence.cli.components.assembly import ProcessComponents, assemble_components
 from heat_convergence.cli.startup.checks import check_configuration
-from heat_convergence.cli.startup.garbage_collection import settle_garbage_collection
+from heat_convergence.cli.startup.process_memory import settle_memory
 from heat_convergence.cli.startup.required_modules import API_MODULES, DAEMON_MODULES
 from heat_convergence.cli.startup.startup_state import StartupProblem
 from heat_convergence.cli.startup.token_options import register_token_options
@@ -40,5 +40,5 @@ def load_wsgi_components(prog: str) -> ProcessComponents:
     except (cfg.Error, StartupProblem) as problem:
         raise SystemExit(f"not started: {problem}") from problem
     components = assemble_components(conf)
-    settle_garbage_collection()
+    settle_memory()
     return components

@@ -45,3 +45,9 @@ def test_numbers_are_read_up_to_a_length(digits: int, around: str) -> None:
 
 def test_long_digits_in_a_string_are_text() -> None:
     assert parse_json('"{}"'.format("7" * 5000)) == "7" * 5000
+
+
+@pytest.mark.parametrize("before", [65_000, 65_200, 65_535, 65_536])
+def test_long_number_is_found_at_any_place(before: int) -> None:
+    with pytest.raises(ValueError, match="more than 308 digits"):
+        parse_json(" " * before + "7" * 310)

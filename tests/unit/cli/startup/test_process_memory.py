@@ -1,7 +1,8 @@
-"""Worker processes leave what they loaded at the start out of garbage collections."""
+"""Worker processes collect little garbage, and give large blocks of memory back."""
 
 from __future__ import annotations
 
+import platform
 import subprocess
 import sys
 from types import SimpleNamespace
@@ -17,9 +18,9 @@ from heat_convergence.cli.watchdog import Watchdog
 PROGRAM = """
 import gc
 import weakref
-from heat_convergence.cli.startup.garbage_collection import settle_garbage_collection
+from heat_convergence.cli.startup.process_memory import settle_memory
 before = gc.get_threshold()
-settle_garbage_collection()
+settle_memory()
 loaded, kept = gc.get_freeze_count(), [{} for _ in range(1_000)]
 gc.collect()
 assert gc.get_freeze_count() == loaded > 1_000
@@ -30,6 +31,25 @@ node.itself, found = node, weakref.ref(node)
 del node
 gc.collect()
 assert found() is None
+"""
+
+BLOCKS_PROGRAM = """
+from pathlib import Path
+from heat_convergence.cli.startup.process_memory import settle_memory
+
+MEGABYTE = 1024 * 1024
+
+def resident_mb():
+    fields = Path("/proc/self/statm").read_text().split()
+    return int(fields[1]) * 4096 / MEGABYTE
+
+settle_memory()
+before, kept = resident_mb(), []
+for size in reversed(range(8, 24)):
+    text = bytearray(b"x") * (size * MEGABYTE)
+    kept.append(bytearray(b"y") * 2_000)
+    del text
+print(resident_mb() - before)
 """
 
 LOADING_PROGRAM = """
@@ -63,6 +83,15 @@ def test_loaded_objects_are_left_out_and_garbage_is_found() -> None:
     subprocess.run([sys.executable, "-c", PROGRAM], check=True, timeout=60)
 
 
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="the C library is not glibc")
+def test_large_blocks_return_to_the_system() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", BLOCKS_PROGRAM],
+        check=True, timeout=60, capture_output=True, text=True,
+    )  # fmt: skip
+    assert float(done.stdout) < 3
+
+
 def test_worker_settles_the_collector_once_it_has_started(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -76,7 +105,7 @@ def test_worker_settles_the_collector_once_it_has_started(
     monkeypatch.setattr(
         daemon_service, "assemble_components", lambda *_conf, **_options: "components"
     )
-    monkeypatch.setattr(daemon_service, "settle_garbage_collection", recorded("settled"))
+    monkeypatch.setattr(daemon_service, "settle_memory", recorded("settled"))
     worker = SimpleNamespace(start=recorded("started"))
     metrics: Any = SimpleNamespace(serve=recorded("metrics"))
     conf: Any = SimpleNamespace(log_options=False)
