@@ -25,7 +25,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from heat_convergence.cli.startup.garbage_collection import settle_garbage_collection
+from heat_convergence.cli.startup.process_memory import settle_memory
 from heat_convergence.common.evaluation import evaluation_guard
 from heat_convergence.sandbox.expression_sandbox import ExpressionSandbox, SandboxSettings
 from tests.fuzz.campaign import REQUESTS_PER_BLOCK, Findings, fuzz_expressions, fuzz_requests
@@ -50,7 +50,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if blocks:
         with tempfile.TemporaryDirectory() as folder:
             fuzzed = FuzzedService(Path(folder))
-            settle_garbage_collection()  # as daemons do
+            settle_memory()  # as daemons do
             findings = fuzz_requests(
                 fuzzed,
                 seed=parsed.seed,
