@@ -1,7 +1,8 @@
 """The record of a claim: the lease and the intent, before any call.
 
-Called by ``engine`` in the claiming transaction (RULE 3, RULE 4).  Must not decide which
-jobs are claimed.
+Called by ``engine`` in the claiming transaction (RULE 3, RULE 4).  A job that calls nothing
+outside of the database has ended already; its outcome is recorded instead of a lease.  Must not
+decide which jobs are claimed.
 """
 
 from __future__ import annotations
@@ -20,20 +21,38 @@ from heat_convergence.convergence.model.transition_rules import JobTransition
 from heat_convergence.convergence.planning.job_steps import JobStep
 from heat_convergence.convergence.planning.step_selection import external_id
 from heat_convergence.convergence.ports.store import Transaction
+from heat_convergence.convergence.timeline.marks import MarkType, format_mark
+from heat_convergence.engine import outcomes
+from heat_convergence.engine.execution import Outcome
 from heat_convergence.engine.jobs import Job
+from heat_convergence.engine.outcomes import RowChange
 
 _STARTED = "state changed"
 
 
-def record_claim_at_once(
-    tx: Transaction, job: Job, claim: JobTransition, context: TraversalContext
+def record_at_once(
+    tx: Transaction,
+    job: Job,
+    outcome: Outcome | None,
+    claim: JobTransition,
+    context: TraversalContext,
 ) -> bool:
     """Claim the row of a job with one statement, unless it has changed since it was read.
 
+    Args:
+        tx: the claiming transaction.
+        job: the job.
+        outcome: its outcome, recorded instead of the claim; None for a job that has not ended.
+        claim: the claim.
+        context: the time, the ids and the settings.
+
     Returns:
-        Whether the row is claimed.
+        Whether the row is written.
     """
-    if not tx.leases.claim_unchanged(job.row, claim, _shown_columns(job, context)):
+    columns: Mapping[str, Any] = _shown_columns(job, context)
+    if outcome is not None:
+        claim, columns = _ending(outcome, claim, context)
+    if not tx.leases.claim_unchanged(job.row, claim, columns):
         return False
     _insert_events(tx, [job], context)
     return True
@@ -59,6 +78,35 @@ def record_claims(
         columns = _shown_columns(prepared, context)
         tx.jobs.apply([job.row.id for job in members], claim, **columns)
     _insert_events(tx, jobs, context)
+
+
+def record_ends(
+    tx: Transaction, ended: Sequence[Outcome], claim: JobTransition, context: TraversalContext
+) -> None:
+    """Record the outcomes of jobs that have ended, in their locked rows, with events.
+
+    Args:
+        tx: the claiming transaction.
+        ended: the outcomes.
+        claim: the claim, of which the worker is recorded.
+        context: the time, the ids and the settings.
+    """
+    groups: dict[tuple[str, ...], dict[str, RowChange]] = {}
+    for outcome in ended:
+        transition, columns = _ending(outcome, claim, context)
+        groups.setdefault(tuple(columns), {})[outcome.job.row.id] = transition, columns
+    for _names, changes in sorted(groups.items()):
+        tx.jobs.apply_each(changes)
+    _insert_events(tx, [outcome.job for outcome in ended], context)
+
+
+def _ending(outcome: Outcome, claim: JobTransition, context: TraversalContext) -> RowChange:
+    """Return what a job that has ended changes in its row, which was claimed when it began."""
+    transition, columns = outcomes.change_of(outcome, None, context)
+    worker, started_at = str(claim.values["lease_owner"]), outcome.called_at or context.now
+    claimed = format_mark(MarkType.CLAIMED, started_at, worker)
+    shown, data = _shown_columns(outcome.job, context), outcomes.changed_data(outcome)
+    return transition.with_marks(claimed), {**shown, **columns, **data}
 
 
 def _insert_events(tx: Transaction, jobs: Sequence[Job], context: TraversalContext) -> None:

@@ -8,13 +8,17 @@ does.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 
 from heat_convergence.common.errors import Error
-from heat_convergence.common.failures import ConcurrentTransaction, Unavailable
+from heat_convergence.common.failures import (
+    InvalidEncryptionKey,
+    StorageRefused,
+    Unavailable,
+)
 from heat_convergence.common.transactions import retry_transaction
 from heat_convergence.convergence.lifecycle.context import TraversalContext
 from heat_convergence.convergence.lifecycle.dispatch import (
@@ -24,14 +28,12 @@ from heat_convergence.convergence.lifecycle.dispatch import (
     merge_messages,
     send_messages,
 )
-from heat_convergence.convergence.model.job import JobState
 from heat_convergence.convergence.model.job_transitions import claim
-from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.ports.store import Transaction
 from heat_convergence.convergence.timeline.marks import MarkType, format_mark
 from heat_convergence.engine import claims, outcomes
 from heat_convergence.engine.execution import Outcome, execute_job
-from heat_convergence.engine.job_boundary import JobBoundary
+from heat_convergence.engine.job_boundary import ClaimedJobs, JobBoundary
 from heat_convergence.engine.jobs import ClaimContext, Job, create_job, reject_job
 from heat_convergence.engine.leases import LeaseTracker
 from heat_convergence.engine.nested_executor import (
@@ -39,11 +41,12 @@ from heat_convergence.engine.nested_executor import (
     NestedTreeLimits,
     is_nested_stack_job,
 )
-from heat_convergence.engine.pool import JobPool
+from heat_convergence.engine.pool import JobPool, MessageCalls, log_unfinished
 from heat_convergence.engine.preparation_journal import PreparationJournal
 from heat_convergence.engine.prepared_jobs import (
     PreparedJobs,
     can_claim_at_once,
+    is_claimable,
     lock_prepared,
     reject_poisoned,
 )
@@ -123,9 +126,7 @@ class Engine:
                 stack_id,
                 version,
                 resource_ids,
-                lambda ids, error: retry_transaction(
-                    lambda: self._claim(stack_id, version, ids, token, error), wait=self._wait
-                ),
+                lambda ids, error: self._claim_and_end(stack_id, version, ids, token, error),
             )
             send_messages(self._bus, outgoing_messages, self._settings)
             self._start_nested([job for job in jobs if is_nested_stack_job(job)], token)
@@ -134,12 +135,12 @@ class Engine:
                 for job in jobs
                 if not is_nested_stack_job(job)
             ]
-            late = _LateCalls(self._finish, self._leases, token)
+            late = MessageCalls(self._finish, self._leases, token)
             execute = partial(self._execute, lease_held=lease_held)
             for outcomes in self._pool.run(execute, flat, late):
                 self._finish(outcomes, token)
         except Unavailable as error:
-            _log_unfinished(stack_id, version, error)
+            log_unfinished(stack_id, version, error)
 
     def _execute(self, job: Job, lease_held: LeaseCheck) -> Outcome:
         """Return the outcome of a job's call, with its times."""
@@ -166,6 +167,32 @@ class Engine:
         self._store.workers.renew_leases(self._worker_id, tokens, until)
         self._leases.extend(tokens, until, self._clock())
 
+    def _claim_and_end(
+        self,
+        stack_id: str,
+        version: int,
+        resource_ids: Sequence[str],
+        token: str,
+        error: Error | None,
+    ) -> ClaimedJobs:
+        """Claim jobs, and end those that call nothing outside of the database at once.
+
+        If their outcomes cannot be stored, they are claimed alone, and end as others do.
+        """
+
+        def attempt(*, ending: bool) -> ClaimedJobs:
+            return retry_transaction(
+                lambda: self._claim(stack_id, version, resource_ids, token, error, ending=ending),
+                wait=self._wait,
+            )
+
+        try:
+            return attempt(ending=error is None)
+        except (StorageRefused, InvalidEncryptionKey):
+            if error is not None:
+                raise
+            return attempt(ending=False)
+
     def _claim(
         self,
         stack_id: str,
@@ -173,7 +200,9 @@ class Engine:
         resource_ids: Sequence[str],
         token: str,
         error: Error | None = None,
-    ) -> tuple[list[Job], tuple[OutgoingMessage, ...]]:
+        *,
+        ending: bool = False,
+    ) -> ClaimedJobs:
         """Claim the jobs of a message, and dispatch others in their place on the bus.
 
         What the jobs need is read and evaluated before the rows are locked: an expression
@@ -181,10 +210,11 @@ class Engine:
         jobs are rejected because of it.
 
         Returns:
-            The claimed jobs, and messages to send after the commit.
+            The claimed jobs that have not ended, and messages to send after the commit.
         """
         with self._journal.preparing(version, resource_ids):
             prepared = self._prepare(stack_id, version, resource_ids, error)
+            ended = self._end(prepared.jobs) if ending else {}
         log = EventLog(self._errors)
         context = self._context(self._clock(), log)
         with self._store.transaction() as tx:
@@ -196,7 +226,7 @@ class Engine:
                 return [], ()
             stack, load = found
             tx.stacks.remember(stack)
-            jobs = self._claim_prepared(tx, prepared.jobs, token, context)
+            jobs = self._claim_prepared(tx, prepared.jobs, ended, token, context)
             if not jobs:
                 LOG.debug(
                     "message ignored, its jobs are done or void:"
@@ -204,13 +234,28 @@ class Engine:
                     {"stack": stack_id, "version": version},
                 )
             # The workload after these jobs have left the bus.
-            taken = len(jobs)
-            load = replace(load, posted=max(load.posted - taken, 0), running=load.running + taken)
+            taken, left = len(jobs), [job for job in jobs if job.row.id not in ended]
+            done = tuple(job.row.id for job in jobs if job.row.id in ended)
+            load = replace(
+                load, posted=max(load.posted - taken, 0), running=load.running + len(left)
+            )
             outgoing_messages = dispatch_round_robin(
                 tx, stack.project_id, stack.tree_id, context, load
             )
         log.flush()
-        return jobs, outgoing_messages
+        observe = OutgoingMessage(stack_id, version, done, Recipient.OBSERVER)
+        return left, (observe, *outgoing_messages) if done else outgoing_messages
+
+    def _end(self, jobs: Sequence[Job]) -> dict[str, Outcome]:
+        """Do the jobs that call nothing outside of the database, before they are claimed.
+
+        Another worker may do the same; the claim decides whose outcome counts.
+
+        Returns:
+            The outcomes that may be recorded with the claim, by the ids of the rows.
+        """
+        done = [self._execute(job, lambda: True) for job in jobs if job.ends_with_claim]
+        return {each.job.row.id: each for each in done if each.ends_with_claim}
 
     def _prepare(
         self, stack_id: str, version: int, resource_ids: Sequence[str], error: Error | None
@@ -221,7 +266,7 @@ class Engine:
             # RULE 2: a job starts when everything that it needs is ready.
             unblocked = tx.leases.get_unblocked(stack_id, version, resource_ids)
             stack = unblocked.stack
-            rows = [row for row in unblocked.rows if _is_claimable(row, version, now)]
+            rows = [row for row in unblocked.rows if is_claimable(row, version, now)]
             if stack is None or stack.version != version or not rows:
                 return PreparedJobs()
             if error is not None:
@@ -250,21 +295,37 @@ class Engine:
         return PreparedJobs(rejected + created, unblocked)
 
     def _claim_prepared(
-        self, tx: Transaction, prepared: Sequence[Job], token: str, context: TraversalContext
+        self,
+        tx: Transaction,
+        prepared: Sequence[Job],
+        ended: dict[str, Outcome],
+        token: str,
+        context: TraversalContext,
     ) -> list[Job]:
-        """Write the claims of prepared jobs; return those that no other worker has taken."""
+        """Write the claims of prepared jobs; return those that no other worker has taken.
+
+        Outcomes of jobs that have changed are taken out of ``ended``.
+        """
         # RULE 3 and 4: the lease and the intent are in the rows before any call.
         until = context.now + timedelta(seconds=self._settings.lease_s)
         self._leases.claim(token, until)
-        claimed = format_mark(MarkType.CLAIMED, context.now, self._worker_id)
-        transition = claim(self._worker_id, token, until).with_marks(claimed)
-        if can_claim_at_once(prepared, self._registry) and claims.record_claim_at_once(
-            tx, prepared[0], transition, context
-        ):
-            return list(prepared)
+        transition = claim(self._worker_id, token, until).with_marks(
+            format_mark(MarkType.CLAIMED, context.now, self._worker_id)
+        )
+        if can_claim_at_once(prepared, self._registry):
+            (job,) = prepared
+            outcome = ended.get(job.row.id)
+            if claims.record_at_once(tx, job, outcome, transition, context):
+                return [job]
         limit = self._settings.max_job_takeovers
         jobs = lock_prepared(tx, prepared, self._registry, limit)
-        claims.record_claims(tx, jobs, transition, context)
+        for job in jobs:
+            if job.row.id in ended and ended[job.row.id].job is not job:
+                del ended[job.row.id]
+        left = [job for job in jobs if job.row.id not in ended]
+        claims.record_claims(tx, left, transition, context)
+        ends = [ended[job.row.id] for job in jobs if job.row.id in ended]
+        claims.record_ends(tx, ends, transition, context)
         return jobs
 
     def _start_nested(self, jobs: Sequence[Job], token: str) -> None:
@@ -334,50 +395,3 @@ class Engine:
 
     def _context(self, now: datetime, log: EventLog) -> TraversalContext:
         return TraversalContext(now, self._ids, self._settings, report=log.add)
-
-
-class _LateCalls:
-    """The calls of one message that end after it (``pool.LateCalls``)."""
-
-    def __init__(
-        self,
-        record: Callable[[Sequence[Outcome], str], None],
-        leases: LeaseTracker,
-        token: str,
-    ) -> None:
-        self._record = record
-        self._leases = leases
-        self._token = token
-
-    def expect(self) -> None:
-        """Keep the leases of the message, which are renewed meanwhile."""
-        self._leases.hold(self._token)
-
-    def finish(self, outcomes: list[Outcome]) -> None:
-        """Record outcomes and let the leases go."""
-        try:
-            self._record(outcomes, self._token)
-        except (Unavailable, ConcurrentTransaction) as error:  # there was an outcome to record
-            row = outcomes[0].job.row
-            _log_unfinished(row.stack_id, row.job.version, error)
-        finally:
-            self._leases.release(self._token)
-
-
-def _log_unfinished(stack_id: str, version: int, error: Error) -> None:
-    """Log that jobs were started and not recorded: the rows say so, for the sweep."""
-    LOG.warning(
-        "jobs not finished, a sweep repeats them:"
-        " stack=%(stack)s version=%(version)s error=%(error)s",
-        {"stack": stack_id, "version": version, "error": error.log_text},
-    )
-
-
-def _is_claimable(row: Resource, version: int, now: datetime) -> bool:
-    return (
-        row.job.version == version
-        and row.job.verb is not None
-        and row.job.state is JobState.POSTED
-        and row.observation.observe_at is None
-        and not row.lease.is_active(now)
-    )

@@ -96,6 +96,14 @@ class Outcome:
         return deleting and self._failed
 
     @property
+    def ends_with_claim(self) -> bool:
+        """True if the observer alone decides what follows, and no other row is changed."""
+        goes_on = self.needs_replacement or self.lease_lost or self.unfinished or self.refused
+        tried_again = self.retryable or self.retry_with_new_incarnation
+        resets_data = self.result is not None and bool(self.result.data_resets)
+        return not (goes_on or tried_again or resets_data)
+
+    @property
     def retry_with_new_incarnation(self) -> bool:
         """True if another incarnation may succeed where this one failed."""
         new = self.job.action is Action.CREATE and self._failed

@@ -35,7 +35,7 @@ from heat_convergence.convergence.planning.step_selection import (
     select_step_before_properties,
     select_update_step,
 )
-from heat_convergence.resources.nested.nested_type import ATTRIBUTE_ERRORS_KEY
+from heat_convergence.resources.nested.nested_type import ATTRIBUTE_ERRORS_KEY, NestedType
 from heat_convergence.resources.property_changes import repeated_property_names
 from heat_convergence.resources.protocol import properties as props
 from heat_convergence.resources.protocol.call_groups import call_groups
@@ -91,6 +91,19 @@ class Job:
     def is_local(self) -> bool:
         """True if the job does no I/O."""
         return self.resource_type is None or self.resource_type.local
+
+    @property
+    def ends_with_claim(self) -> bool:
+        """True if nothing outside of the database is called, so that it may end when claimed.
+
+        Nested stacks have rows of their own; rejected jobs, and those that another worker has
+        left, are recorded after their claims.
+        """
+        resource_type = self.resource_type
+        if resource_type is None or self.error is not None or self.context is None:
+            return False
+        is_new = self.row.lease.token is None
+        return is_new and resource_type.local and not isinstance(resource_type, NestedType)
 
     def with_call_groups(self) -> Job:
         """Return the job with the groups of its call."""

@@ -69,7 +69,7 @@ def record_outcomes(
     stale = [o for o in leased if versions[o.job.row.id] != o.job.row.job.version]
     retried = [o for o in current if o.retryable or o.retry_with_new_incarnation]
     tries = _count_tries(tx, retried, context.settings.retry_limit)
-    _save(tx, current, [_change_of(o, tries.get(o.job.row.id), context) for o in current])
+    _save(tx, current, [change_of(o, tries.get(o.job.row.id), context) for o in current])
     returned = job_transitions.return_lease()
     _save(tx, stale, [(_with_call(returned, o, context), _facts(o)) for o in stale])
     # A job of the newer version that deletes one of the stale resources resets data again.
@@ -123,13 +123,13 @@ def _record_at_once(
     if outcome.retryable or outcome.retry_with_new_incarnation:
         return False
     row = outcome.job.row
-    transition, columns = _change_of(outcome, None, context)
+    transition, columns = change_of(outcome, None, context)
     return tx.jobs.apply_leased(
-        row.id, token, row.job.version, transition, {**columns, **_changed_data(outcome)}
+        row.id, token, row.job.version, transition, {**columns, **changed_data(outcome)}
     )
 
 
-def _changed_data(outcome: Outcome) -> dict[str, Any]:
+def changed_data(outcome: Outcome) -> dict[str, Any]:
     """Return the data that the call has changed.
 
     Others are left alone: a signal may have changed them meanwhile.
@@ -142,7 +142,7 @@ def _save(tx: Transaction, outcomes: Sequence[Outcome], changes: Sequence[RowCha
     with_data: dict[str, RowChange] = {}
     without_data: dict[str, RowChange] = {}
     for outcome, (transition, columns) in zip(outcomes, changes, strict=True):
-        data = _changed_data(outcome)
+        data = changed_data(outcome)
         target = with_data if data else without_data
         target[outcome.job.row.id] = (transition, {**columns, **data})
     tx.jobs.apply_each(with_data)
@@ -193,7 +193,7 @@ def _physical_id(outcome: Outcome) -> str | None:
     return row.physical.id if result.physical_id is None else result.physical_id
 
 
-def _change_of(outcome: Outcome, tries: int | None, context: TraversalContext) -> RowChange:
+def change_of(outcome: Outcome, tries: int | None, context: TraversalContext) -> RowChange:
     """Return everything that the outcome changes in a row with the same goal.
 
     ``observe_at`` is set unless the end of a nested stack sets it: should the message to

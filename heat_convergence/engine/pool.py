@@ -10,16 +10,20 @@ way go on without it, and jobs that have not started are given back, to be done 
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from functools import partial
 from typing import Any, Protocol
 
-from heat_convergence.common.failures import CallRefused
+from heat_convergence.common.errors import Error
+from heat_convergence.common.failures import CallRefused, ConcurrentTransaction, Unavailable
 from heat_convergence.common.fair_executor import FairExecutor, FairSlots
 from heat_convergence.engine.execution import Outcome
 from heat_convergence.engine.jobs import Job
+from heat_convergence.engine.leases import LeaseTracker
 
+LOG = logging.getLogger(__name__)
 ExecuteJob = Callable[[Job], Outcome]
 PATIENCE_S = 5.0  # how long a message waits for the next of its calls to end
 POSTPONE_S = 5.0  # pause of a job that found no place
@@ -35,6 +39,43 @@ class LateCalls(Protocol):
     def finish(self, outcomes: list[Outcome]) -> None:
         """Record outcomes, in a thread of the pool, and let the leases go."""
         ...
+
+
+class MessageCalls:
+    """The calls of one message that end after it (``LateCalls``)."""
+
+    def __init__(
+        self,
+        record: Callable[[Sequence[Outcome], str], None],
+        leases: LeaseTracker,
+        token: str,
+    ) -> None:
+        self._record = record
+        self._leases = leases
+        self._token = token
+
+    def expect(self) -> None:
+        """Keep the leases of the message, which are renewed meanwhile."""
+        self._leases.hold(self._token)
+
+    def finish(self, outcomes: list[Outcome]) -> None:
+        """Record outcomes and let the leases go."""
+        try:
+            self._record(outcomes, self._token)
+        except (Unavailable, ConcurrentTransaction) as error:  # there was an outcome to record
+            row = outcomes[0].job.row
+            log_unfinished(row.stack_id, row.job.version, error)
+        finally:
+            self._leases.release(self._token)
+
+
+def log_unfinished(stack_id: str, version: int, error: Error) -> None:
+    """Log that jobs were started and not recorded: the rows say so, for the sweep."""
+    LOG.warning(
+        "jobs not finished, a sweep repeats them:"
+        " stack=%(stack)s version=%(version)s error=%(error)s",
+        {"stack": stack_id, "version": version, "error": error.log_text},
+    )
 
 
 class JobPool(Protocol):

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 
 from heat_convergence.common.failures import ConcurrentTransaction
-from heat_convergence.convergence.model.job import Workload
+from heat_convergence.convergence.model.job import JobState, Workload
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.resource_columns import narrow, with_values
 from heat_convergence.convergence.model.stack import Stack
@@ -39,6 +40,17 @@ class PreparedJobs:
         stack, workload = self.unblocked.stack, self.unblocked.workload
         known = bool(self.jobs) and stack is not None and not workload.has_schedulable
         return (stack, workload) if known and stack is not None else None
+
+
+def is_claimable(row: Resource, version: int, now: datetime) -> bool:
+    """Return whether a row has a job of the version that was posted, and that nobody does."""
+    return (
+        row.job.version == version
+        and row.job.verb is not None
+        and row.job.state is JobState.POSTED
+        and row.observation.observe_at is None
+        and not row.lease.is_active(now)
+    )
 
 
 def can_claim_at_once(prepared: Sequence[Job], registry: ResourceTypeRegistry) -> bool:

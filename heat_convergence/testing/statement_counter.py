@@ -1,7 +1,7 @@
 """A counter of the statements that a database server executes.
 
 Used by tests and benchmarks, which state costs per resource; nothing in the service
-depends on it.  BEGIN and PRAGMA are not counted.
+depends on it.  BEGIN and PRAGMA are not counted, and commits are counted apart.
 """
 
 from __future__ import annotations
@@ -21,11 +21,12 @@ _FIRST_WORDS = re.compile(r"\s*(INSERT INTO|DELETE FROM|UPDATE|SELECT|WITH|\S+)\
 
 
 class StatementCount:
-    """The number of statements, in total and by their first words."""
+    """The number of statements, in total and by their first words, and that of commits."""
 
     def __init__(self) -> None:
         """Start at zero."""
         self.total = 0
+        self.commits = 0
         self.by_statement: Counter[str] = Counter()
 
     def add(self, statement: str, times: int) -> None:
@@ -54,11 +55,16 @@ def count_statements(engine: Engine) -> Iterator[StatementCount]:
         """Count for SQLAlchemy's event."""
         count.add(statement, count_sent_statements(statement, parameters, context, executemany))
 
+    def note_commit(_connection: Connection) -> None:
+        count.commits += 1
+
     event.listen(engine, "before_cursor_execute", note)
+    event.listen(engine, "commit", note_commit)
     try:
         yield count
     finally:
         event.remove(engine, "before_cursor_execute", note)
+        event.remove(engine, "commit", note_commit)
 
 
 def count_sent_statements(statement: str, parameters: Any, context: Any, executemany: bool) -> int:

@@ -48,11 +48,12 @@ class LeaseRepository(Protocol):
     ) -> bool:
         """Apply a transition and set further columns unless the row has changed.
 
-        Whether the job was posted again meanwhile does not matter; neither do wide columns.
+        Whether the job was posted again meanwhile does not matter; neither does what wide columns
+        were.
 
         Args:
             row: The row as it was read.
-            transition: The claim.
+            transition: The claim, or the outcome of a job that has ended already.
             columns: Further columns and their values.
 
         Returns:

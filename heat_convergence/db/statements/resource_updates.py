@@ -155,15 +155,16 @@ def apply_unchanged_transition(
         connection: the transaction's.
         row: the row as it was read.
         transition: the transition.
-        columns: further columns and their values, none of them wide.
+        columns: further columns and their values.
     """
     values = {**transition.values, **columns}
+    value_dedup.store_shared(connection, [values])
     marks = transition.get_marks(row.id)
     update = _build_update(_UNCHANGED, tuple(values), marked=bool(marks))
     was = {f"was_{name}": resource_columns.get_column(row, name) for name in _CHANGING_FIELDS}
-    new = {f"new_{name}": value for name, value in values.items()}
     marked = {"marks": marks} if marks else {}
-    return connection.execute(update, {"row_id": row.id, **was, **new, **marked}).rowcount == 1
+    parameters = {"row_id": row.id, **was, **as_parameters(values), **marked}
+    return connection.execute(update, parameters).rowcount == 1
 
 
 def new_values(names: Iterable[str]) -> dict[str, sa.BindParameter[Any]]:

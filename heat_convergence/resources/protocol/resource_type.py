@@ -45,7 +45,7 @@ class ResourceType(ABC):
 
     name: ClassVar[str]
     schema: ClassVar[TypeSchema]
-    local: ClassVar[bool] = False  # True: verbs do no I/O and never block
+    local: ClassVar[bool] = False  # True: verbs have no effects and never block
     has_nested_stack: ClassVar[bool] = False  # True: its physical resource is a nested stack
     physical_name_limit: ClassVar[int] = 255  # characters of the physical name
     implicit_dependencies: ClassVar[Sequence[ImplicitDependency]] = ()

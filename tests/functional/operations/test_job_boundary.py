@@ -14,6 +14,7 @@ from heat_convergence.db.repositories.incarnations import SqlIncarnationReposito
 from heat_convergence.engine import claims, engine, outcomes
 from heat_convergence.engine.nested_executor import NestedStackExecutor
 from heat_convergence.observer import stack_transactions, sweep
+from heat_convergence.resources.builtin.test_resource import TestResource
 from tests.functional.harness import LocalService
 
 TEST_RESOURCE = "OS::Heat::TestResource"
@@ -82,24 +83,30 @@ def recorded_as_usual(*args: Any, **_others: Any) -> bool:
     return any(is_bad(each.job) and each.error is None for each in args[1])
 
 
+def ended_as_usual(*args: Any, **_others: Any) -> bool:
+    return is_bad(args[0].job)
+
+
 @pytest.mark.parametrize(
-    ("module", "name", "matches"),
+    ("place", "matches", "local"),
     [
-        (engine, "create_job", about_bad),
-        (claims, "_insert_events", claimed_as_usual),
-        (outcomes, "record_outcomes", recorded_as_usual),
+        ((engine, "create_job"), about_bad, True),
+        ((claims, "_ending"), ended_as_usual, True),
+        ((claims, "_insert_events"), claimed_as_usual, False),
+        ((outcomes, "record_outcomes"), recorded_as_usual, False),
     ],
-    ids=["create", "claim", "record"],
+    ids=["create", "end", "claim", "record"],
 )
 def test_exception_in_the_engine_fails_the_resource_alone(
     service: LocalService,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
-    module: Any,
-    name: str,
+    place: tuple[Any, str],
     matches: Callable[..., bool],
+    local: bool,
 ) -> None:
-    monkeypatch.setattr(module, name, fail_when(matches, getattr(module, name)))
+    monkeypatch.setattr(TestResource, "local", local)
+    monkeypatch.setattr(*place, fail_when(matches, getattr(*place)))
     stack_id = create(service)
     assert_only_bad_failed(service, stack_id, caplog)
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from heat_convergence.resources.builtin.test_resource import TestResource
 from tests.functional.harness import LocalService
 from tests.functional.project_client import ProjectClient, hot_template, resource_definition
 from tests.functional.timelines.timeline_templates import DIAMOND, reading
@@ -139,7 +140,10 @@ def test_back_pressure_is_named_as_the_cause(heat: ProjectClient) -> None:
     assert_sums_to_wall_time(shown)
 
 
-def test_a_lost_worker_is_named_as_the_cause(heat: ProjectClient) -> None:
+def test_a_lost_worker_is_named_as_the_cause(
+    heat: ProjectClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(TestResource, "local", False)
     heat.create("s", hot_template({"a": resource_definition(value="a")}), hold=True)
     service = heat.service
 

@@ -25,6 +25,7 @@ class CountedType(TestResource):
     """A type that notes the values with which resources are created."""
 
     name = "Test::Counted"
+    local = False  # its calls are counted
 
     def __init__(self) -> None:
         self.created: list[str] = []
