@@ -18,7 +18,7 @@ MAX_NUMBER_BITS = 1023  # beyond it, a number is no floating-point number
 _MAX_DIGITS = 308
 _DIGITS_AS_ZEROS = bytes.maketrans(b"123456789", b"000000000")
 _LONG_NUMBER = b"0" * (_MAX_DIGITS + 1)
-_PIECE = 65536
+_PIECE = 65536  # characters
 _ENCODER = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False)
 _ESCAPES = re.compile(r"\\u(0000|[dD][89a-fA-F])")
 

@@ -177,7 +177,7 @@ class Engine:
     ) -> ClaimedJobs:
         """Claim jobs, and end those that call nothing outside of the database at once.
 
-        If their outcomes cannot be stored, they are claimed alone, and end as others do.
+        If an outcome cannot be stored, all are claimed first, and recorded as others are.
         """
 
         def attempt(*, ending: bool) -> ClaimedJobs:

@@ -44,10 +44,11 @@ def lock_rows(
         return rows, 0
     if before.version != part.version or not has_reached_goal(before):
         raise GoalPartOutdated("the stack has another goal")
+    rows = tx.resources.lock_by_names(before.id, part.names)
+    # Read under their locks: the part is planned by what the rows show.
     unsettled = tx.resources.find_unsettled(before.id, part.implementations)
     if not part.changing.issuperset(unsettled):
         raise GoalPartOutdated("not all other resources are at rest")
-    rows = tx.resources.lock_by_names(before.id, part.names)
     others = tx.resources.count_by_stack(before.id) - len(rows)
     if not part.admits_others(others):
         raise GoalPartOutdated(f"the stack has {others} other resources")
