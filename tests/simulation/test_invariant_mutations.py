@@ -64,14 +64,14 @@ def _ignore_lost_leases(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _claim_leased_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     """Claim rows although another worker has their lease."""
-    original = engine._is_claimable
+    original = engine.is_claimable
 
     def careless(row: Resource, version: int, now: datetime) -> bool:
         return original(row, version, now) or (
             row.job.version == version and row.lease.is_active(now)
         )
 
-    monkeypatch.setattr(engine, "_is_claimable", careless)
+    monkeypatch.setattr(engine, "is_claimable", careless)
     # The store itself would refuse the claim of a job that is not POSTED.
     monkeypatch.setattr(MemoryJobRepository, "_check", lambda *args: None)
 

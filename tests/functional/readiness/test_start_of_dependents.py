@@ -109,9 +109,9 @@ def test_dependents_start_within_a_second_by_one_call_a_second(
     reads: Counter[int] = Counter()  # by whole second
     while len(waits) < len(ready_at):
         service.clock.advance(STEP_S)
-        second = int(service.clock().timestamp())
         service.run_due_work()
-        reads[second] += take_reads(emulated_cloud)
+        # Lists are read just after the beginning of a second, to which the clock has come by now.
+        reads[int(service.clock().timestamp())] += take_reads(emulated_cloud)
         emulated_cloud.cloud_for("")  # sets the emulation's clock
         while len(waits) < started(service):
             waits.append(emulated_cloud.emulation.now_s - ready_at[len(waits)])
