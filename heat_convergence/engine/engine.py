@@ -214,7 +214,7 @@ class Engine:
         """
         with self._journal.preparing(version, resource_ids):
             prepared = self._prepare(stack_id, version, resource_ids, error)
-            ended = self._end(prepared.jobs) if ending else {}
+            ended = self._do_local_jobs(prepared.jobs) if ending else {}
         log = EventLog(self._errors)
         context = self._context(self._clock(), log)
         with self._store.transaction() as tx:
@@ -246,7 +246,7 @@ class Engine:
         observe = OutgoingMessage(stack_id, version, done, Recipient.OBSERVER)
         return left, (observe, *outgoing_messages) if done else outgoing_messages
 
-    def _end(self, jobs: Sequence[Job]) -> dict[str, Outcome]:
+    def _do_local_jobs(self, jobs: Sequence[Job]) -> dict[str, Outcome]:
         """Do the jobs that call nothing outside of the database, before they are claimed.
 
         Another worker may do the same; the claim decides whose outcome counts.

@@ -20,6 +20,14 @@ from tests.functional.harness import LocalService
 from tests.functional.project_client import ProjectClient, hot_template, resource_definition
 
 Json = Any
+MOST_PLACES = 200
+
+
+@pytest.fixture
+def heat(tmp_path: Any) -> Iterator[ProjectClient]:
+    service = LocalService(f"sqlite:///{tmp_path}/hc.sqlite")
+    yield ProjectClient(service)
+    service.close()
 
 
 class ProcessEnded(BaseException):
@@ -92,32 +100,57 @@ def kill_once(service: LocalService, countdown: int) -> bool:
     return False
 
 
-@pytest.mark.parametrize("first", range(4))
-def test_kill_at_any_statement(tmp_path: Any, first: int) -> None:
-    kills, place = 0, first
-    while True:
-        service = LocalService(f"sqlite:///{tmp_path}/{place}.sqlite")
-        heat = ProjectClient(service)
-        heat.create("s", template("one"), hold=True)
-        is_killed = kill_once(service, place)
-        assert heat.status("s") == "CREATE_COMPLETE"
-        assert heat.outputs("s") == {"last": "one"}
-        events = [(each["resource_name"], each["resource_status"]) for each in heat.events("s")]
-        done = [name for name, status in events if status == "CREATE_COMPLETE"]
-        assert sorted(done) == ["a", "b", "c", "other", "s"]
-        with service.database.read() as connection:
-            rows = connection.execute(sa.select(resource.c.job_state, resource.c.lease_token))
-            assert {tuple(row) for row in rows} == {(None, None)}
-        service.close()
+def assert_complete(heat: ProjectClient, name: str, action: str, value: str) -> None:
+    """Check that all is done, each job once, and that no worker keeps a lease."""
+    assert heat.status(name) == f"{action}_COMPLETE"
+    assert heat.outputs(name) == {"last": value}
+    events = heat.events(name, "?limit=1000")
+    done = [e["resource_name"] for e in events if e["resource_status"] == f"{action}_COMPLETE"]
+    assert sorted(done) == sorted(["a", "b", "c", "other", name])
+    with heat.service.database.read() as connection:
+        rows = connection.execute(sa.select(resource.c.job_state, resource.c.lease_token))
+        assert {tuple(row) for row in rows} == {(None, None)}
+
+
+def test_creation_survives_a_kill_at_any_place(heat: ProjectClient) -> None:
+    for place in range(MOST_PLACES):
+        name = f"s{place}"
+        heat.create(name, template("one"), hold=True)
+        is_killed = kill_once(heat.service, place)
+        assert_complete(heat, name, "CREATE", "one")
         if not is_killed:
             break
-        kills, place = kills + 1, place + 4
-    assert kills > 10
+    assert 30 < place < MOST_PLACES - 1
 
 
-def test_claim_and_outcome_of_a_local_job_are_one_transaction(tmp_path: Any) -> None:
-    service = LocalService(f"sqlite:///{tmp_path}/hc.sqlite")
-    heat = ProjectClient(service)
+def test_update_survives_a_kill_at_any_place(heat: ProjectClient) -> None:
+    for place in range(MOST_PLACES):
+        name = f"s{place}"
+        heat.create(name, template("one"))
+        heat.send("PUT", heat.path(name), {"template": template("two")}, leave_pending=True)
+        is_killed = kill_once(heat.service, place)
+        assert_complete(heat, name, "UPDATE", "two")
+        if not is_killed:
+            break
+    assert 30 < place < MOST_PLACES - 1
+
+
+def test_deletion_survives_a_kill_at_any_place(heat: ProjectClient) -> None:
+    for place in range(MOST_PLACES):
+        heat.create("s", template("one"))
+        path = heat.path("s")
+        heat.delete("s", leave_pending=True)
+        is_killed = kill_once(heat.service, place)
+        assert heat.send("GET", path).json["stack"]["stack_status"] == "DELETE_COMPLETE"
+        with heat.service.database.read() as connection:
+            assert connection.execute(sa.select(resource.c.id)).all() == []
+        if not is_killed:
+            break
+    assert 20 < place < MOST_PLACES - 1
+
+
+def test_claim_and_outcome_of_a_local_job_are_one_transaction(heat: ProjectClient) -> None:
+    service = heat.service
     heat.create("s", template("one"), hold=True)
     states: list[JobState] = []
 
@@ -129,18 +162,16 @@ def test_claim_and_outcome_of_a_local_job_are_one_transaction(tmp_path: Any) -> 
     assert heat.status("s") == "CREATE_COMPLETE"
     assert JobState.AWAITING_OBSERVATION in states
     assert JobState.RUNNING not in states
-    service.close()
 
 
 def test_one_of_two_workers_that_do_a_local_job_records_it(
-    tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+    heat: ProjectClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    service = LocalService(f"sqlite:///{tmp_path}/hc.sqlite")
-    heat = ProjectClient(service)
+    service = heat.service
     stack = hot_template({"random": {"type": "OS::Heat::RandomString"}})
     heat.create("s", stack, hold=True)
     message, other = service.bus.pending[0], service.build_daemons()[0]
-    end = service.engine._end
+    end = service.engine._do_local_jobs
 
     def end_late(jobs: Any) -> Any:
         mine = end(jobs)
@@ -150,21 +181,18 @@ def test_one_of_two_workers_that_do_a_local_job_records_it(
 
     shown: list[Json] = []
     path = f"{heat.path('s')}/resources/random"
-    monkeypatch.setattr(service.engine, "_end", end_late)
+    monkeypatch.setattr(service.engine, "_do_local_jobs", end_late)
     service.handle_pending()
     assert heat.status("s") == "CREATE_COMPLETE"
     value = heat.resource("s", "random")["attributes"]["value"]
     assert shown[0]["resource"]["attributes"]["value"] == value
     starts = [each for each in heat.events("s") if each["resource_status"] == "CREATE_IN_PROGRESS"]
     assert sorted(each["resource_name"] for each in starts) == ["random", "s"]
-    service.close()
 
 
 def test_outcome_that_cannot_be_stored_fails_its_resource_alone(
-    tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+    heat: ProjectClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    service = LocalService(f"sqlite:///{tmp_path}/hc.sqlite")
-    heat = ProjectClient(service)
     original = value_dedup.store_shared
 
     def store_shared(connection: Any, rows: Any) -> None:
@@ -183,4 +211,3 @@ def test_outcome_that_cannot_be_stored_fails_its_resource_alone(
         "other": "CREATE_COMPLETE",
     }
     assert "its values can't be stored" in shown["bad"]["resource_status_reason"]
-    service.close()
