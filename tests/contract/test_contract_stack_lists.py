@@ -54,6 +54,7 @@ def test_summaries_have_the_values_of_stacks(database: Database) -> None:
     times = {"created_at": EARLIEST_TIME, "updated_at": LATEST_TIME, "deleted_at": time_at(-0.1)}
     rows.append(stack_row("times", action=Action.ROLLBACK, status=Status.FAILED, **times))
     rows.append(stack_row("tagged", tags=("b", "a")))
+    rows.append(stack_row("of a caller", project_id="a,b,,c 'd'", username=None))
     rows.append(stack_row("child", owner_id="s0", root_id="s0", deadline_at=time_at(1)))
     with SqlStore(database).transaction() as tx:
         for row in rows:
@@ -69,6 +70,7 @@ def test_summaries_have_the_values_of_stacks(database: Database) -> None:
     "values",
     [
         {"action": "FLY"},
+        {"action": "CREATE,COMPLETE"},
         {"status": "HAPPY"},
         {"created_at": 10**18},
         {"updated_at": -(10**18)},

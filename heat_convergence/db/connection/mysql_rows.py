@@ -2,8 +2,8 @@
 
 Statements are few here, and their columns the same again and again: the descriptions of a
 statement's columns are kept as a whole by the packets that they came in, and a row is parsed in
-one loop in place of three calls for each value. All else is PyMySQL's. Imported by
-``connection.database`` for engines with this driver.
+one loop in place of three calls for each value, without an object for its packet. All else is
+PyMySQL's. Imported by ``connection.database`` for engines with this driver.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 from pymysql import err
-from pymysql.connections import Connection, MySQLResult
+from pymysql.connections import MAX_PACKET_LEN, Connection, MySQLResult
 from pymysql.constants import CR
 from pymysql.protocol import FieldDescriptorPacket, MysqlPacket
 from sqlalchemy.engine import Engine
@@ -24,6 +24,7 @@ _LENGTH_BYTES = {252: 2, 253: 3, 254: 8}
 _KEPT_DESCRIPTIONS = 2048  # a service has some five hundred columns, of a kilobyte each
 _KEPT_RESULTS = 1024  # a service has some three hundred statements
 _ERROR = b"\xff"  # the first byte of a packet with an error
+_END, _LARGEST_END = b"\xfe", 8  # that of the packet after the rows, and its largest size
 _HEADER_SIZE = 4  # three bytes of the size, and the number of the packet
 
 # The packets that describe a result's columns → its fields, converters and description.
@@ -37,31 +38,42 @@ def read_rows_quickly(engine: Engine) -> None:
 
 
 class QuickConnection(Connection):  # type: ignore[misc]  # untyped library
-    """A connection that keeps descriptions of columns, and whose results parse rows at once."""
+    """A connection that keeps descriptions of columns, and reads packets without an object."""
 
     _next_seq_id: int
     _unparsed: Iterator[bytes] = iter(())  # the packets of columns that were read
 
     def read_columns(self, count: int) -> Sequence[bytes]:
-        """Return the next packets, which describe columns, without parsing them.
+        """Return the next packets, which describe columns, without parsing them."""
+        packets = [self.read_data() for _ in range(count)]
+        self._unparsed = iter(packets)
+        return packets
+
+    def read_data(self) -> bytes:
+        """Return what the next packet contains.
 
         Raises:
             MySQLError: the server sends an error instead, after which no packets follow, or the
                 connection is lost.
         """
-        packets = []
-        for _ in range(count):
-            header = self._read_bytes(_HEADER_SIZE)
-            if header[3] != self._next_seq_id:
-                self._force_close()
-                raise err.OperationalError(CR.CR_SERVER_LOST, "Packets of a result are missing")
-            self._next_seq_id = (self._next_seq_id + 1) % 256
-            data = self._read_bytes(int.from_bytes(header[:3], "little"))
-            if data.startswith(_ERROR):
-                MysqlPacket(data, self.encoding).raise_for_error()
-            packets.append(data)
-        self._unparsed = iter(packets)
-        return packets
+        data = self._read_part()
+        if data.startswith(_ERROR):
+            MysqlPacket(data, self.encoding).raise_for_error()
+        if len(data) < MAX_PACKET_LEN:
+            return data
+        parts = [data]
+        while len(parts[-1]) == MAX_PACKET_LEN:
+            parts.append(self._read_part())
+        return b"".join(parts)
+
+    def _read_part(self) -> bytes:
+        header = self._read_bytes(_HEADER_SIZE)
+        if header[3] != self._next_seq_id:
+            self._force_close()
+            raise err.OperationalError(CR.CR_SERVER_LOST, "Packets of a result are missing")
+        self._next_seq_id = (header[3] + 1) % 256
+        part: bytes = self._read_bytes(int.from_bytes(header[:3], "little"))
+        return part
 
     def _read_packet(self, packet_type: Any = MysqlPacket) -> Any:
         if packet_type is not FieldDescriptorPacket:
@@ -85,6 +97,9 @@ class QuickConnection(Connection):  # type: ignore[misc]  # untyped library
 class QuickResult(MySQLResult):  # type: ignore[misc]  # untyped library
     """A result that knows its columns by their packets, and parses a row in one loop."""
 
+    connection: Any
+    affected_rows: int
+
     def _get_descriptions(self) -> None:
         connection = self.connection
         key = (connection.encoding, *connection.read_columns(self.field_count))
@@ -98,15 +113,27 @@ class QuickResult(MySQLResult):  # type: ignore[misc]  # untyped library
             _RESULTS.clear()
         _RESULTS[key] = self.fields, self.converters, self.description
 
+    def _read_rowdata_packet(self) -> None:
+        connection, parse_row, rows = self.connection, self._parse_row, []
+        data = connection.read_data()
+        while len(data) > _LARGEST_END or not data.startswith(_END):
+            rows.append(parse_row(data))
+            data = connection.read_data()
+        self._check_packet_is_eof(MysqlPacket(data, connection.encoding))
+        self.connection = None  # as PyMySQL does: the result is complete
+        self.affected_rows = len(rows)
+        self.rows = tuple(rows)
+
     def _read_row_from_packet(self, packet: MysqlPacket) -> tuple[Any, ...]:
-        data = packet.get_all_data()
+        return self._parse_row(packet.get_all_data())
+
+    def _parse_row(self, data: bytes) -> tuple[Any, ...]:
         try:
             row, end = self._parse(data)
         except (IndexError, KeyError):  # fewer values than columns, or no length
             end = None
         if end != len(data):
-            packet.rewind()
-            return tuple(super()._read_row_from_packet(packet))
+            return tuple(super()._read_row_from_packet(MysqlPacket(data, None)))
         return tuple(row)
 
     def _parse(self, data: bytes) -> tuple[list[Any], int]:
