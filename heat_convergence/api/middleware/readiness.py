@@ -15,12 +15,15 @@ from heat_convergence.api.middleware.faults import WsgiApplication
 from heat_convergence.common.failures import Unavailable
 
 CHECK_INTERVAL_S = 1.0
+# A worker that refuses is free for the next connection, and would take those of all others.
+MAX_WAIT_S = 5.0
 
 
 class ReadinessGate:
     """WSGI middleware that answers 503 until the check has passed once.
 
-    Later outages are answered by the requests that they concern.
+    Requests that arrive while it is being made wait for its result.  Later outages are answered by
+    the requests that they concern.
     """
 
     def __init__(
@@ -47,9 +50,11 @@ class ReadinessGate:
 
     def _check_once(self) -> None:
         """Make the check, at most once a second and by one request."""
-        if self._monotonic() < self._next_check or not self._checking.acquire(blocking=False):
+        if self._monotonic() < self._next_check or not self._checking.acquire(timeout=MAX_WAIT_S):
             return
         try:
+            if self._is_ready or self._monotonic() < self._next_check:
+                return  # another request made the check in the meantime
             self._check()
             self._is_ready = True
         except Unavailable:
