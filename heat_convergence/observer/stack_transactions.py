@@ -21,7 +21,10 @@ from heat_convergence.convergence.lifecycle.context import TraversalContext
 from heat_convergence.convergence.lifecycle.dispatch import send_messages
 from heat_convergence.convergence.lifecycle.observations import Observation, job_key
 from heat_convergence.convergence.lifecycle.progress import ProgressResult, process_observations
-from heat_convergence.convergence.lifecycle.sweeps import fail_unprocessable_stack
+from heat_convergence.convergence.lifecycle.sweeps import (
+    dispatch_project,
+    fail_unprocessable_stack,
+)
 from heat_convergence.convergence.model.job import ObservedState
 from heat_convergence.convergence.ports.store import Transaction
 from heat_convergence.observer.stack_boundary import StackBoundary
@@ -174,6 +177,8 @@ class StackTransactions:
         result, log = retry_transaction(attempt, wait=services.wait)
         log.flush()
         send_messages(self.bus, result.outgoing_messages, services.settings)
+        if result.waits_for_bus and result.stack is not None:
+            self._transact(partial(dispatch_project, project_id=result.stack.project_id))
         self.expect_poll(result.next_poll_at)
         return result
 

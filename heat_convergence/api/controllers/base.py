@@ -7,14 +7,18 @@ administrator alone.  Holds no handler.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from heat_convergence.api.http import ApiRequest
 from heat_convergence.api.policies.enforcer import PolicyEnforcer
 from heat_convergence.api.services import ApiServices
 from heat_convergence.common import errors
+from heat_convergence.common.failures import Unavailable
 from heat_convergence.common.transactions import retry_transaction
 from heat_convergence.convergence.lifecycle.context import TraversalContext
+from heat_convergence.convergence.lifecycle.dispatch import dispatch_next, send_messages
+from heat_convergence.convergence.lifecycle.plan_storage import StartedTraversal
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.ports.store import Transaction
 from heat_convergence.db.reads import stacks
@@ -93,6 +97,22 @@ def write_with_retry(services: ApiServices, work: Callable[[Any], T]) -> T:
             return work(conn)
 
     return retry_transaction(attempt, wait=services.wait, tries=services.options.transaction_tries)
+
+
+def send_started(services: ApiServices, started: StartedTraversal) -> None:
+    """Send the messages of a traversal after its commit.
+
+    Jobs of a project whose bus was full are posted once more, as workers may have emptied it
+    before the commit.  If that fails, the sweep does so.
+    """
+    send_messages(services.bus, started.outgoing_messages, services.settings)
+    if started.waits_for_bus:
+        context = new_traversal_context(services)
+        with suppress(Unavailable):
+            messages = run_in_transaction(
+                services, lambda tx: dispatch_next(tx, started.stack, context)
+            )
+            send_messages(services.bus, messages, services.settings)
 
 
 def run_in_transaction(services: ApiServices, work: Callable[[Transaction], T]) -> T:

@@ -3,8 +3,10 @@
 ``schedule_leaves`` makes as many of a stack's leaves SCHEDULABLE as it may have jobs in
 flight, under the stack's lock; ``dispatch_round_robin`` posts SCHEDULABLE jobs of a
 project, one tree of stacks after the other, while few of its jobs are on the bus.
-Called by every step that unblocks leaves or takes jobs off the bus.  Must not read more
-of a stack than about the number of jobs that it posts; ADR 5 has the reasons.
+Called by every step that unblocks leaves or takes jobs off the bus, and again after the commit of
+one that could post none of its leaves: workers may have emptied the bus before the commit, when
+they could not see them.  Must not read more of a stack than about the number of jobs that it
+posts; ADR 5 has the reasons.
 """
 
 from __future__ import annotations

@@ -45,11 +45,13 @@ class StartedTraversal:
 
     Attributes:
         growth: the number of resources that the stack wants present, less that of before.
+        waits_for_bus: whether none of its leaves was posted because the bus had no room.
     """
 
     stack: Stack
     outgoing_messages: tuple[OutgoingMessage, ...] = ()
     growth: int = 0
+    waits_for_bus: bool = False
 
     @property
     def own_job_ids(self) -> tuple[str, ...]:
@@ -97,7 +99,9 @@ def store_plan(
     messages = _dispatch_first(tx, stack, jobs, context, load)
     if all(row.job.state is JobState.CANCELLED for row in jobs):
         messages = (*messages, *complete_traversal(tx, stack, context))
-    return StartedTraversal(stack, messages)
+    may_wait = any(row.job.state is JobState.SCHEDULABLE for row in jobs)
+    waits = may_wait and not dispatch.own_job_ids(messages, stack)
+    return StartedTraversal(stack, messages, waits_for_bus=waits)
 
 
 def _load_before(tx: Transaction, stack: Stack, jobs: Sequence[Resource]) -> Workload | None:

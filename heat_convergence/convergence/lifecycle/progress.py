@@ -52,12 +52,15 @@ class ProgressResult:
         stack: the stack, None if there is none any more.
         next_poll_at: when the first of the rows that were passed over is due again.
         rollback_reason: why a rollback has to start in the same transaction.
+        waits_for_bus: whether none of its leaves was posted because the bus had no room, and no
+            other job of the stack is under way.
     """
 
     stack: Stack | None
     outgoing_messages: tuple[OutgoingMessage, ...] = ()
     next_poll_at: datetime | None = None
     rollback_reason: str | None = None
+    waits_for_bus: bool = False
 
     @property
     def own_job_ids(self) -> tuple[str, ...]:
@@ -174,6 +177,8 @@ def _advance(
     else:
         messages = dispatch.dispatch_next(tx, stack, context)
     result = ProgressResult(stack, messages, next_poll_at)
+    if leaves and load is not None and load.in_flight == 0 and not result.own_job_ids:
+        result = replace(result, waits_for_bus=True)
     if cause is not None:
         ended = _record_failed_check(tx, stack, cause, context)
         return replace(result, outgoing_messages=(*messages, *ended))

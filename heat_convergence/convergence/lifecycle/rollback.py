@@ -71,7 +71,9 @@ def begin_rollback(
         initiator=Initiator.SERVICE,
     )
     started = traversal.start_traversal(tx, request, context)
-    return ProgressResult(started.stack, started.outgoing_messages)
+    return ProgressResult(
+        started.stack, started.outgoing_messages, waits_for_bus=started.waits_for_bus
+    )
 
 
 def refuse_rollback(

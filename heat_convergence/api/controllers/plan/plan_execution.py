@@ -17,6 +17,7 @@ from heat_convergence.api.controllers.base import (
     Controller,
     get_undeleted_stack,
     run_in_transaction,
+    send_started,
 )
 from heat_convergence.api.controllers.plan.drafts import source_from_json, values_from_json
 from heat_convergence.api.controllers.plan.execution_guard import (
@@ -53,7 +54,6 @@ from heat_convergence.api.trust_delegation import (
 from heat_convergence.api.views import plans as view
 from heat_convergence.common import errors
 from heat_convergence.convergence.lifecycle import stack_actions
-from heat_convergence.convergence.lifecycle.dispatch import send_messages
 from heat_convergence.convergence.lifecycle.plan_storage import StartedTraversal
 from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.stack import Stack
@@ -111,7 +111,7 @@ class PlanExecutionController(Controller):
             started = run_in_transaction(
                 self.services, lambda tx: start_once(tx, plan, now, prepared)
             )
-        send_messages(self.services.bus, started.outgoing_messages, self.services.settings)
+        send_started(self.services, started)
         executed = replace(plan, executed_at=now)
         shown = view.format_plan_header(executed, now, request.base_url)
         return json_response({"plan": shown}, 202)

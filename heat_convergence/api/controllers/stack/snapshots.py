@@ -14,6 +14,7 @@ from heat_convergence.api.controllers.base import (
     Controller,
     get_undeleted_stack,
     run_in_transaction,
+    send_started,
 )
 from heat_convergence.api.http import ApiRequest, empty_response, json_response, status_response
 from heat_convergence.api.policies.enforcer import PolicyEnforcer
@@ -22,7 +23,6 @@ from heat_convergence.api.services import ApiServices
 from heat_convergence.api.trust_delegation import renew_delegation, renew_delegation_if_possible
 from heat_convergence.api.views import snapshots as view
 from heat_convergence.convergence.lifecycle import stack_actions, traversal
-from heat_convergence.convergence.lifecycle.dispatch import send_messages
 from heat_convergence.convergence.lifecycle.plan_storage import StartedTraversal
 from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.model.json_value import Json
@@ -55,7 +55,7 @@ class SnapshotsController(Controller):
                 tx, stack.id, name, self.traversal_context(), max_snapshots=max_snapshots
             ),
         )
-        send_messages(self.services.bus, started.outgoing_messages, self.services.settings)
+        send_started(self.services, started)
         return json_response(self._format(snapshot))
 
     def index(self, request: ApiRequest, stack_name: str, stack_id: str) -> webob.Response:
@@ -108,7 +108,7 @@ class SnapshotsController(Controller):
         started = run_in_transaction(
             self.services, lambda tx: self._restore(tx, stack, snapshot_id, prepared)
         )
-        send_messages(self.services.bus, started.outgoing_messages, self.services.settings)
+        send_started(self.services, started)
         return status_response(request, 202)
 
     def _prepare(self, request: ApiRequest, stack: Stack, snapshot_id: str) -> PreparedStack:

@@ -15,6 +15,7 @@ from heat_convergence.api.controllers.base import (
     get_undeleted_stack,
     may_read_secrets,
     run_in_transaction,
+    send_started,
 )
 from heat_convergence.api.controllers.stack import repair, repair_preview
 from heat_convergence.api.http import ApiRequest, json_response
@@ -24,7 +25,6 @@ from heat_convergence.api.services import ApiServices
 from heat_convergence.api.trust_delegation import renew_delegation
 from heat_convergence.api.views.drift import format_repair_preview
 from heat_convergence.convergence.lifecycle import stack_actions, traversal
-from heat_convergence.convergence.lifecycle.dispatch import send_messages
 from heat_convergence.convergence.lifecycle.plan_storage import StartedTraversal
 from heat_convergence.convergence.lifecycle.progress import ProgressResult
 from heat_convergence.convergence.model.action import Action, Status
@@ -77,16 +77,15 @@ class StackActionsController(Controller):
         if not found.names:
             return None
         renew_delegation(self.services, request, stack)
-        self._send(
-            repair.start_repair(
-                request,
-                self.services,
-                self._builder,
-                self._enforcer,
-                found,
-                self.traversal_context(),
-            )
+        started = repair.start_repair(
+            request,
+            self.services,
+            self._builder,
+            self._enforcer,
+            found,
+            self.traversal_context(),
         )
+        send_started(self.services, started)
         return None
 
     def _cancel(self, stack: Stack, name: str) -> None:
@@ -98,21 +97,22 @@ class StackActionsController(Controller):
             return stack_actions.cancel_without_rollback(tx, stack.id, context)
 
         progress = run_in_transaction(self.services, cancel)
-        self._send(StartedTraversal(progress.stack or stack, progress.outgoing_messages))
+        started = StartedTraversal(
+            progress.stack or stack,
+            progress.outgoing_messages,
+            waits_for_bus=progress.waits_for_bus,
+        )
+        send_started(self.services, started)
 
     def _verb(self, stack: Stack, action: Action) -> None:
         done = stack.action is action and stack.status is Status.COMPLETE
         if done and action is not Action.CHECK:
             return
         context = self.traversal_context()
-        self._send(
-            run_in_transaction(
-                self.services,
-                lambda tx: traversal.start_traversal(
-                    tx, traversal.TraversalRequest(stack.id, action), context
-                ),
-            )
+        started = run_in_transaction(
+            self.services,
+            lambda tx: traversal.start_traversal(
+                tx, traversal.TraversalRequest(stack.id, action), context
+            ),
         )
-
-    def _send(self, started: StartedTraversal) -> None:
-        send_messages(self.services.bus, started.outgoing_messages, self.services.settings)
+        send_started(self.services, started)

@@ -19,6 +19,7 @@ from heat_convergence.api.controllers.base import (
     get_undeleted_stack,
     new_traversal_context,
     run_in_transaction,
+    send_started,
 )
 from heat_convergence.api.http import ApiRequest, empty_response, json_response, status_response
 from heat_convergence.api.policies.enforcer import PolicyEnforcer
@@ -34,7 +35,6 @@ from heat_convergence.api.trust_delegation import (
 from heat_convergence.api.views import stacks as view
 from heat_convergence.api.views.links import stack_url
 from heat_convergence.convergence.lifecycle import stack_actions, traversal
-from heat_convergence.convergence.lifecycle.dispatch import send_messages
 from heat_convergence.convergence.lifecycle.plan_storage import StartedTraversal
 from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.json_value import Json
@@ -74,7 +74,7 @@ class StackWritesController(Controller):
                 self.services,
                 lambda tx: store_new_stack(tx, self.services, request, stack, storable, adopted),
             )
-        send_messages(self.services.bus, started.outgoing_messages, self.services.settings)
+        send_started(self.services, started)
         response = json_response(view.format_created_stack(stack, request.base_url), 201)
         response.location = stack_url(request.base_url, stack)
         return response
@@ -126,7 +126,7 @@ class StackWritesController(Controller):
                 tx, stack.id, skip, context, quarantines=quarantines
             ),
         )
-        send_messages(self.services.bus, started.outgoing_messages, self.services.settings)
+        send_started(self.services, started)
         return empty_response()
 
     def _change(
@@ -143,7 +143,7 @@ class StackWritesController(Controller):
                 {"stack": stack.id, "reason": outdated},
             )
             started = self._start(update.whole())
-        send_messages(self.services.bus, started.outgoing_messages, self.services.settings)
+        send_started(self.services, started)
         return status_response(request, 202)
 
     def _start(self, update: StackUpdate) -> StartedTraversal:
