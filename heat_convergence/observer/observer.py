@@ -19,6 +19,7 @@ from heat_convergence.convergence.lifecycle.rollback import DefinitionRebuilder
 from heat_convergence.convergence.lifecycle.sweeps import cancel_nested_stack
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.observer.lost_jobs import LostJobs
+from heat_convergence.observer.merged_messages import MergedMessages
 from heat_convergence.observer.poll_pool import InlinePollPool, PollPool, PollsInProgress
 from heat_convergence.observer.polling import (
     ObservationBatch,
@@ -79,6 +80,9 @@ class Observer:
             rebuild=rebuild,
             expect_poll=self.expect_poll,
         )
+        self._messages = MergedMessages(
+            lambda stack_id, resource_ids: self._stacks.process(stack_id, resource_ids, {})
+        )
         self._snapshot_cleanup = SnapshotCleanup(
             store=services.store,
             registry=services.registry,
@@ -125,7 +129,7 @@ class Observer:
             if not resource_ids:
                 self._stacks.run_step(stack_id, partial(cancel_nested_stack, stack_id=stack_id))
             else:
-                self._stacks.process(stack_id, resource_ids, {})
+                self._messages.process(stack_id, resource_ids)
         except Unavailable as error:
             LOG.warning(
                 "message not processed, a sweep repeats it:"

@@ -1,0 +1,92 @@
+"""Messages about a stack for which a thread is at work are processed by that thread, together."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+
+import pytest
+
+from heat_convergence.common.failures import Unavailable
+from heat_convergence.observer import merged_messages
+from heat_convergence.observer.merged_messages import MergedMessages
+
+Processed = list[tuple[str, tuple[str, ...]]]
+
+
+class Transactions:
+    """What was processed; the first transaction of ``a`` runs something in its midst."""
+
+    def __init__(self, amid_first: Callable[[], None]) -> None:
+        self.processed: Processed = []
+        self._amid_first = [amid_first]
+
+    def process(self, stack_id: str, resource_ids: Sequence[str]) -> None:
+        self.processed.append((stack_id, tuple(resource_ids)))
+        if stack_id == "a" and self._amid_first:
+            self._amid_first.pop()()
+
+
+def process_first(*others: tuple[str, str]) -> Processed:
+    """Process a message of stack a, and the others in other threads in the midst of it."""
+
+    def send_others() -> None:
+        with ThreadPoolExecutor() as pool:
+            for stack_id, resource_id in others:
+                pool.submit(messages.process, stack_id, [resource_id]).result(10)
+
+    transactions = Transactions(send_others)
+    messages = MergedMessages(transactions.process)
+    messages.process("a", ["first"])
+    messages.process("a", ["last"])
+    assert transactions.processed[-1] == ("a", ("last",))
+    return transactions.processed[:-1]
+
+
+def test_messages_of_the_same_stack_share_a_transaction() -> None:
+    found = process_first(("a", "1"), ("a", "2"), ("a", "1"))
+    assert found == [("a", ("first",)), ("a", ("1", "2"))]
+
+
+def test_other_stacks_do_not_wait() -> None:
+    found = process_first(("b", "1"), ("a", "2"))
+    assert found == [("a", ("first",)), ("b", ("1",)), ("a", ("2",))]
+
+
+def test_size_of_a_transaction_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(merged_messages, "MOST_RESOURCES", 2)
+    found = process_first(*(("a", str(number)) for number in range(5)))
+    assert [ids for _stack, ids in found[1:]] == [("0", "1"), ("2", "3"), ("4",)]
+
+
+def test_failure_ends_the_work_for_the_stack() -> None:
+    def refuse() -> None:
+        messages.process("a", ["named meanwhile"])
+        raise Unavailable("no database")
+
+    transactions = Transactions(refuse)
+    messages = MergedMessages(transactions.process)
+    with pytest.raises(Unavailable):
+        messages.process("a", ["1"])
+    messages.process("a", ["2"])
+    assert transactions.processed == [("a", ("1",)), ("a", ("2",))]
+
+
+def test_each_resource_is_processed_after_its_message() -> None:
+    """Many threads send at once: whatever was named is processed later, and none alone twice."""
+    done: list[str] = []
+    active = threading.Semaphore(1)
+
+    def process(_stack_id: str, resource_ids: Sequence[str]) -> None:
+        assert active.acquire(blocking=False), "two threads are at work for one stack"
+        done.extend(resource_ids)
+        active.release()
+
+    messages = MergedMessages(process)
+    with ThreadPoolExecutor(8) as pool:
+        sent: list[Future[None]] = [
+            pool.submit(messages.process, "a", [str(number)]) for number in range(500)
+        ]
+    assert all(each.exception() is None for each in sent)
+    assert sorted(done, key=int) == [str(number) for number in range(500)]
