@@ -37,10 +37,10 @@ class MergedMessages:
             while resource_ids:
                 self._process(stack_id, resource_ids)
                 resource_ids = self._take(stack_id)
-        except BaseException:
-            with self._lock:
-                del self._named[stack_id]
-            raise
+        finally:
+            if resource_ids:  # the processing has raised
+                with self._lock:
+                    del self._named[stack_id]
 
     def _take(self, stack_id: str) -> Sequence[str]:
         """Return resources that were named meanwhile; without any, the work has ended."""

@@ -16,7 +16,7 @@ Processed = list[tuple[str, tuple[str, ...]]]
 
 
 class Transactions:
-    """What was processed; the first transaction of ``a`` runs something in its midst."""
+    """A record of what was processed; the first transaction of ``a`` runs something amid it."""
 
     def __init__(self, amid_first: Callable[[], None]) -> None:
         self.processed: Processed = []
