@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import configparser
 import re
 from pathlib import Path
 
 import pytest
 import yaml
+
+from tools import linters
 
 ROOT = Path(__file__).parents[2]
 _PLACEHOLDERS = ("greeting", "SERVICE", "…")
@@ -45,11 +46,8 @@ def test_contributing_names_existing_modules() -> None:
 
 
 def test_hooks_run_the_linters_of_tox() -> None:
-    tox = configparser.ConfigParser()
-    tox.read(ROOT / "tox.ini")
-    lines = [line for line in tox["testenv:lint"]["commands"].split("\n") if line]
     # xargs gives a linter the files that pre-commit would.
-    commands = {line.rpartition("xargs -0 ")[2].split()[0] for line in lines}
+    commands = {command.rpartition("xargs -0 ")[2].split()[0] for command in linters.COMMANDS}
     (repository,) = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())["repos"]
     assert repository["repo"] == "local"  # A commit needs no network.
     entries = {hook["entry"].split()[0] for hook in repository["hooks"]}
