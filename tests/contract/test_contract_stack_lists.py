@@ -12,7 +12,7 @@ from sqlalchemy import BigInteger, String
 from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.db.column_types import EARLIEST_TIME, LATEST_TIME
 from heat_convergence.db.connection.database import Database
-from heat_convergence.db.reads import stacks
+from heat_convergence.db.reads import stack_summaries, stacks
 from heat_convergence.db.reads.stack_summaries import StackSummary, list_summaries
 from heat_convergence.db.reads.stacks import StackFilter
 from heat_convergence.db.store import SqlStore
@@ -97,3 +97,26 @@ def test_summaries_of_unreadable_stacks_are_those_of_the_stacks(
     assert found["bad"].status is Status.FAILED
     assert "bad" in found["bad"].status_reason
     assert found["good"].status is Status.IN_PROGRESS
+
+
+def test_unreadable_stack_that_is_purged_meanwhile_is_not_listed(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with SqlStore(database).transaction() as tx:
+        tx.stacks.insert(stack_row("good"))
+        tx.stacks.insert(stack_row("bad"))
+    plain = sa.table("stack", sa.column("id", stack_table.c.id.type), sa.column("action"))
+    with database.write() as connection:
+        connection.execute(plain.update().where(plain.c.id == "bad").values(action="FLY"))
+    find = stack_summaries.find_tags
+
+    def purge_then_find(*arguments: Any) -> Any:
+        with database.write() as connection:
+            connection.execute(plain.delete().where(plain.c.id == "bad"))
+        return find(*arguments)
+
+    if database.engine.dialect.name == "sqlite":  # it reads a snapshot
+        assert set(listed(database)) == {"good", "bad"}
+        return
+    monkeypatch.setattr(stack_summaries, "find_tags", purge_then_find)
+    assert set(listed(database)) == {"good"}

@@ -103,13 +103,11 @@ def list_summaries(
     rows = conn.execute(select_page(conn, _COLUMNS, stack_filter, page)).all()
     ids = [row[0].partition(_SEPARATOR)[0] for row in rows]
     tags = find_tags(conn, stack_filter, page, ids)
-    found = [_decode(row, tags.get(key, ())) for key, row in zip(ids, rows, strict=True)]
-    readable = [each for each in found if each]
-    if len(readable) == len(found):
-        return readable
-    unreadable = [key for key, each in zip(ids, found, strict=True) if each is None]
-    shown = _read_for_display(conn, unreadable, tags)
-    return [each or shown[key] for key, each in zip(ids, found, strict=True)]
+    decoded = [_decode(row, tags.get(key, ())) for key, row in zip(ids, rows, strict=True)]
+    unreadable = [key for key, each in zip(ids, decoded, strict=True) if each is None]
+    shown = _read_for_display(conn, unreadable, tags) if unreadable else {}
+    found = [each or shown.get(key) for key, each in zip(ids, decoded, strict=True)]
+    return [each for each in found if each]  # one that is purged meanwhile is in neither
 
 
 def _decode(row: Sequence[Any], tags: tuple[str, ...]) -> StackSummary | None:
