@@ -111,20 +111,30 @@ def _demo(arguments: list[str]) -> int:
     return int(import_module("heat_convergence.cli.demo.main").main(arguments))
 
 
+def _end_with_reader() -> None:
+    """End silently when the reader of the output has ended, as ``head`` does.
+
+    For commands without sockets alone, whose peers may close them.
+    """
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+
+
 def _simulate(arguments: list[str]) -> int:
     # Single-threaded, in simulated time: no patching.
+    _end_with_reader()
     return int(import_module("heat_convergence.cli.simulate").main(arguments))
 
 
 def _lint(arguments: list[str]) -> int:
     # Single-threaded, no service: no patching. These settings are the process's, not the linter's,
     # which others call in theirs.
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # the reader of the output may end first
+    _end_with_reader()
     logging.disable(logging.CRITICAL)  # plug-ins that cannot be loaded are no findings
     return int(import_module("heat_convergence.cli.lint").main(arguments))
 
 
 def _schema(arguments: list[str]) -> int:
+    _end_with_reader()
     return int(import_module("heat_convergence.cli.template_schema").main(arguments))
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from heat_convergence.cli import main, simulate
+from heat_convergence.cli import simulate
 from heat_convergence.observer.drift_repairs import DriftRepairs
 from heat_convergence.observer.sweep import Sweep
 
@@ -112,8 +115,20 @@ def test_no_seeds(seed: str, capsys) -> None:
     assert "argument --seed" in capsys.readouterr().err
 
 
-def test_it_is_a_command(monkeypatch: pytest.MonkeyPatch, capsys) -> None:
-    arguments = ["heat-convergence", "simulate", "--seed", "1", "--steps", "8"]
-    monkeypatch.setattr("sys.argv", arguments)
-    assert main.heat_convergence() == simulate.EXIT_OK
-    assert "1 seeds on the memory store" in capsys.readouterr().out
+COMMAND = ("-m", "heat_convergence.cli.main", "simulate", "--seed", "1", "--steps", "8")
+
+
+def test_it_is_a_command() -> None:
+    done = subprocess.run([sys.executable, *COMMAND], capture_output=True, text=True, check=True)
+    assert "1 seeds on the memory store" in done.stdout
+
+
+def test_it_ends_silently_with_the_reader_of_its_output() -> None:
+    with subprocess.Popen(
+        [sys.executable, *COMMAND], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as started:
+        assert started.stdout is not None
+        started.stdout.close()
+        assert started.stderr is not None
+        assert started.stderr.read() == b""
+    assert started.returncode == -signal.SIGPIPE
