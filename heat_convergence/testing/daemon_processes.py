@@ -15,6 +15,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 
@@ -29,6 +30,7 @@ _STARTED = {
 }
 START_TIMEOUT_S = 120
 STOP_TIMEOUT_S = 90
+_PORTS = range(12_000, 32_000)  # below those that systems give to clients
 
 ConfigOptions = Mapping[str, Mapping[str, object]]
 """Section → option → value, as in a configuration file."""
@@ -54,10 +56,16 @@ def wait_until(
 
 
 def free_port() -> int:
-    """Return a TCP port on loopback that nothing listens on."""
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port: int = probe.getsockname()[1]
-        return port
+    """Return a TCP port on loopback that nothing listens on, and that no client is given.
+
+    A daemon listens seconds later: the system would give a port of its own choice to a connection
+    in between.  Processes that ask at the same time have hardly the same answer.
+    """
+    while True:
+        port = secrets.choice(_PORTS)
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 def write_config(path: Path, options: ConfigOptions) -> Path:
