@@ -177,9 +177,11 @@ class StackTransactions:
         result, log = retry_transaction(attempt, wait=services.wait)
         log.flush()
         send_messages(self.bus, result.outgoing_messages, services.settings)
-        if result.waits_for_bus and result.stack is not None:
-            self._transact(partial(dispatch_project, project_id=result.stack.project_id))
         self.expect_poll(result.next_poll_at)
+        if result.waits_for_bus and result.stack is not None:
+            # A step of its own, as in the sweep: its error does not concern what is committed.
+            project_id = result.stack.project_id
+            self.run_step(project_id, partial(dispatch_project, project_id=project_id))
         return result
 
     def _begin_requested_rollback(

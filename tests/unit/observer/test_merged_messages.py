@@ -5,12 +5,16 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from heat_convergence.cli.offline.local_service import LocalService
 from heat_convergence.common.failures import Unavailable
 from heat_convergence.observer import merged_messages
 from heat_convergence.observer.merged_messages import MergedMessages
+from heat_convergence.observer.stack_transactions import StackTransactions
 
 Processed = list[tuple[str, tuple[str, ...]]]
 
@@ -90,3 +94,21 @@ def test_each_resource_is_processed_after_its_message() -> None:
         ]
     assert all(each.exception() is None for each in sent)
     assert sorted(done, key=int) == [str(number) for number in range(500)]
+
+
+def test_observer_merges_its_messages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    service = LocalService(f"sqlite:///{tmp_path}/hc.sqlite")
+
+    def send_others() -> None:
+        for resource_id in ("1", "2"):
+            service.observer.observe("a", 1, [resource_id])
+
+    transactions = Transactions(send_others)
+
+    def process(_self: Any, stack_id: str, resource_ids: Sequence[str], _known: Any) -> None:
+        transactions.process(stack_id, resource_ids)
+
+    monkeypatch.setattr(StackTransactions, "process", process)
+    service.observer.observe("a", 1, ["first"])
+    service.close()
+    assert transactions.processed == [("a", ("first",)), ("a", ("1", "2"))]
