@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import socket
 import threading
 import time
 import uuid
@@ -17,6 +16,7 @@ import pytest
 from oslo_config import cfg
 from oslo_context.context import RequestContext
 from prometheus_client import REGISTRY
+from sqlalchemy.engine import make_url
 
 from heat_convergence.cli.daemons.notification_threads import NotificationThreads
 from heat_convergence.common.error_log import ErrorLog
@@ -31,6 +31,7 @@ from tests.functional.openstack_types.emulated_service import (
     emulation_service,
     physical_id,
 )
+from tests.integration.proxy import Proxy
 
 Json = Any
 ARRIVES_S = 60.0
@@ -230,17 +231,29 @@ def test_flood_is_bounded_in_memory_and_calls(service, emulated_cloud, publisher
     assert lists(emulated_cloud) <= {PORTS}
 
 
+@pytest.fixture
+def late_broker(rabbit_url: str) -> Iterator[Proxy]:
+    """Return a broker that refuses connections until it is restored."""
+    broker = Proxy(rabbit_url, default_port=5672)
+    yield broker
+    broker.cut()
+
+
 def test_dead_bus_is_one_warning_and_resources_are_read_in_intervals(
-    service, emulated_cloud, listen, caplog
+    service, emulated_cloud, late_broker, listen, caplog
 ):
+    caplog.set_level(logging.INFO)
     path = create_stack(service, everything())
     watch(service)
-    with socket.socket() as unused:
-        unused.bind(("127.0.0.1", 0))
-        listen(f"rabbit://guest:secret@127.0.0.1:{unused.getsockname()[1]}/")
-        wait_until(lambda: "no notifications until the broker answers" in caplog.text)
-    assert "secret" not in caplog.text.split("no notifications", 1)[1].splitlines()[0]
+    password = make_url(late_broker.url).password
+    listen(late_broker.url)
+    wait_until(lambda: "no notifications until the broker answers" in caplog.text)
+    warning = caplog.text.split("no notifications", 1)[1].splitlines()[0]
+    assert f":{password}@" not in warning
     ours(emulated_cloud, "neutron.port", physical_id(service, path, "port"))["name"] = "other"
     watch(service, 60)
     (found,) = drift(service, path)["resources"]
     assert (found["drift_status"], found["observation_source"]) == ("MODIFIED", "sweep")
+    # The listener finds the broker later on; without one its thread would outlive the test.
+    late_broker.restore()
+    wait_until(lambda: "listening to notifications" in caplog.text)
