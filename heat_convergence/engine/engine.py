@@ -25,7 +25,6 @@ from heat_convergence.convergence.lifecycle.dispatch import (
     OutgoingMessage,
     Recipient,
     dispatch_round_robin,
-    merge_messages,
     send_messages,
 )
 from heat_convergence.convergence.model.job_transitions import claim
@@ -36,11 +35,9 @@ from heat_convergence.engine.execution import Outcome, execute_job
 from heat_convergence.engine.job_boundary import ClaimedJobs, JobBoundary
 from heat_convergence.engine.jobs import ClaimContext, Job, create_job, reject_job
 from heat_convergence.engine.leases import LeaseTracker
-from heat_convergence.engine.nested_executor import (
-    NestedStackExecutor,
-    NestedTreeLimits,
-    is_nested_stack_job,
-)
+from heat_convergence.engine.nested.executor import NestedStackExecutor, NestedTreeLimits
+from heat_convergence.engine.nested.jobs import is_nested_stack_job
+from heat_convergence.engine.nested.starts import NestedStarts
 from heat_convergence.engine.pool import JobPool, MessageCalls, log_unfinished
 from heat_convergence.engine.preparation_journal import PreparationJournal
 from heat_convergence.engine.prepared_jobs import (
@@ -104,6 +101,15 @@ class Engine:
             settings=services.settings,
             limits=NestedTreeLimits(),
         )
+        self._nested_starts = NestedStarts(
+            self._nested_executor,
+            self._boundary,
+            self._bus,
+            services.settings,
+            services.wait,
+            finish=self._finish,
+            notify=self._notify_observer,
+        )
         self._leases = LeaseTracker()
         self._journal = journal or PreparationJournal(lambda _text: None)
 
@@ -129,7 +135,8 @@ class Engine:
                 lambda ids, error: self._claim_and_end(stack_id, version, ids, token, error),
             )
             send_messages(self._bus, outgoing_messages, self._settings)
-            self._start_nested([job for job in jobs if is_nested_stack_job(job)], token)
+            nested = [job for job in jobs if is_nested_stack_job(job)]
+            self._nested_starts.start(nested, token)
             flat = [
                 self._boundary.prepare(job, self._with_call_needs)
                 for job in jobs
@@ -327,37 +334,6 @@ class Engine:
         ends = [ended[job.row.id] for job in jobs if job.row.id in ended]
         claims.record_ends(tx, ends, transition, context)
         return jobs
-
-    def _start_nested(self, jobs: Sequence[Job], token: str) -> None:
-        """Start the traversals of nested stacks.
-
-        Empty nested stacks end at once; the observers get one message about all of them,
-        as the cost of processing it hardly depends on their number.
-        """
-        for_observers: list[OutgoingMessage] = []
-        try:
-            for job in jobs:
-                outgoing_messages = self._boundary.start(
-                    job,
-                    partial(self._execute_nested, job, token),
-                    lambda outcome: self._finish([outcome], token),
-                )
-                for_observers += [
-                    each for each in outgoing_messages if each.recipient is Recipient.OBSERVER
-                ]
-                others = [
-                    each for each in outgoing_messages if each.recipient is not Recipient.OBSERVER
-                ]
-                send_messages(self._bus, others, self._settings)
-        finally:  # the failure of one job makes no other stack wait for a sweep
-            send_messages(self._bus, merge_messages(for_observers), self._settings)
-
-    def _execute_nested(self, job: Job, token: str) -> tuple[OutgoingMessage, ...]:
-        recorded, outgoing_messages = retry_transaction(
-            lambda: self._nested_executor.execute(job, token), wait=self._wait
-        )
-        self._notify_observer(job, recorded)
-        return outgoing_messages
 
     def _finish(self, job_outcomes: Sequence[Outcome], token: str) -> None:
         job_outcomes = [outcome for outcome in job_outcomes if not outcome.lease_lost]

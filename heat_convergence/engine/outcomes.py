@@ -1,6 +1,6 @@
 """The record of calls' outcomes: what a worker writes after a call.
 
-Called by ``engine`` and ``nested_executor`` inside their transactions.  Writes only rows
+Called by ``engine`` and ``nested`` inside their transactions.  Writes only rows
 that the lease's token still holds (RULE 3): a late writer's update matches none.
 """
 

@@ -53,6 +53,19 @@ def test_edges_are_separate_per_version(graph):
         assert tx.readiness.has_unready("stack-1", 1)
 
 
+def test_edges_of_several_new_stacks_are_inserted_together(seeder):
+    seeder.stack(stack_row("other"))
+    rows = [resource_row("a"), resource_row("b"), resource_row("z", stack_id="other")]
+    seeder.resources(*rows)
+    with seeder.store.transaction() as tx:
+        tx.graph.add_first_edges(
+            {"stack-1": [Edge("a", "b"), Edge("b", None)], "other": [Edge("z", None)], "none": []}
+        )
+        assert set(tx.graph.get_edges_at("stack-1", ["b"])) == {Edge("a", "b"), Edge("b", None)}
+        assert tx.graph.get_edges_at("other", ["z"]) == [Edge("z", None)]
+        assert unblocked(tx, 1, "a") == ["a"]
+
+
 def test_edge_is_unique(graph):
     with refused_by_store("uniq|duplicate|already"), graph.store.transaction() as tx:
         tx.graph.add_edges("stack-1", 1, [Edge("a", "c")])

@@ -135,6 +135,21 @@ def test_goals_are_kept_until_deleted_by_exclusion(store):
         assert tx.goals.get("other") is not None
 
 
+def test_several_stacks_and_goals_are_inserted_together(store):
+    nested = [
+        stack_row("one", name="n", owner_id="root", tags=("b", "a")),
+        stack_row("two", name="n", owner_id="root"),
+    ]
+    goals = [goal_row("goal-1"), goal_row("goal-2", sensitive=True)]
+    with store.transaction() as tx:
+        tx.stacks.insert(*nested)
+        tx.goals.insert(*goals)
+    with store.transaction() as tx:
+        assert [tx.stacks.get(each.id).name for each in nested] == ["n", "n"]
+        assert [tx.stacks.get_tags(each.id) for each in nested] == [("b", "a"), ()]
+        assert tx.goals.get_rows(["goal-1", "goal-2"]) == {each.id: each for each in goals}
+
+
 def test_get_many_stacks_and_goals(store):
     stacks = {key: stack_row(key, name=key) for key in ("one", "two", "three")}
     goals = {key: goal_row(key) for key in ("goal-1", "goal-2", "goal-3")}

@@ -46,7 +46,7 @@ from heat_convergence.db.reads import stacks
 from heat_convergence.db.repositories.goals import SqlGoalRepository
 from heat_convergence.db.statements import credentials
 from heat_convergence.db.store import SqlStore
-from heat_convergence.engine.nested_executor import NestedStackExecutor, NestedTreeLimits
+from heat_convergence.engine.nested.executor import NestedStackExecutor, NestedTreeLimits
 from heat_convergence.resources import custom_constraints
 from heat_convergence.resources.catalog import custom_constraints as cloud_constraints
 from heat_convergence.resources.nested.template_cache import TemplateCache

@@ -82,10 +82,11 @@ class _RecordingStacks(SqlStackRepository):
         """Keep the goal of a stack that was read before."""
         self._keep_goal(stack)
 
-    def insert(self, stack: Stack) -> None:
-        """Insert the stack, and keep its goal."""
-        super().insert(stack)
-        self._keep_goal(stack)
+    def insert(self, *stacks: Stack) -> None:
+        """Insert stacks, and keep their goals."""
+        super().insert(*stacks)
+        for stack in stacks:
+            self._keep_goal(stack)
 
     def update(self, stack_id: str, **values: Unpack[StackColumns]) -> None:
         """Set columns, and keep a new goal."""
@@ -106,11 +107,12 @@ class _RecordingGoals(SqlGoalRepository):
         super().__init__(goals._connection)
         self.common_parts: dict[str, str] = {}
 
-    def insert(self, goal: Goal) -> None:
-        """Insert the goal, and keep the hash of its common part."""
-        super().insert(goal)
-        if goal.common_part_hash is not None:
-            self.common_parts[goal.id] = goal.common_part_hash
+    def insert(self, *goals: Goal) -> None:
+        """Insert goals, and keep the hashes of their common parts."""
+        super().insert(*goals)
+        for goal in goals:
+            if goal.common_part_hash is not None:
+                self.common_parts[goal.id] = goal.common_part_hash
 
 
 class EventForwardingStore(SqlStore):

@@ -27,7 +27,7 @@ from heat_convergence.db.encryption.column_encryption import Keyring, attach_key
 from heat_convergence.db.store import SqlStore
 from heat_convergence.db.table_creation import create_tables
 from heat_convergence.engine.engine import Engine
-from heat_convergence.engine.nested_executor import NestedStackExecutor, NestedTreeLimits
+from heat_convergence.engine.nested.executor import NestedStackExecutor, NestedTreeLimits
 from heat_convergence.engine.pool import InlineJobPool, JobPool
 from heat_convergence.observer.drift_watch import DriftWatch
 from heat_convergence.observer.notifications.receiver import NotificationReceiver

@@ -92,24 +92,27 @@ def message_of_jobs(stack: Stack, posted: Iterable[str]) -> tuple[OutgoingMessag
 
 
 def post_first(
-    rows: Sequence[Resource], load: Workload, context: TraversalContext
-) -> list[Resource]:
-    """Return the rows of a new stack, of the SCHEDULABLE ones as many POSTED as there is room for.
+    stacks: Sequence[Sequence[Resource]], load: Workload, context: TraversalContext
+) -> list[list[Resource]]:
+    """Return the rows of new stacks, of the SCHEDULABLE ones as many POSTED as there is room for.
 
     None are if another job of the project waits for the bus: it may be its turn.
 
     Args:
-        rows: the rows, which are not stored yet.
+        stacks: the rows of each stack, which are not stored yet.
         load: the workload of the project without them.
         context: the time and the settings.
     """
     room = 0 if load.has_schedulable else _room_on_bus(load, context.settings)
     found = []
-    for row in rows:
-        if room > 0 and row.job.state is JobState.SCHEDULABLE:
-            row = job_transitions.post(context.now).apply_to(row)
-            room -= 1
-        found.append(row)
+    for rows in stacks:
+        posted = []
+        for row in rows:
+            if room > 0 and row.job.state is JobState.SCHEDULABLE:
+                row = job_transitions.post(context.now).apply_to(row)
+                room -= 1
+            posted.append(row)
+        found.append(posted)
     return found
 
 

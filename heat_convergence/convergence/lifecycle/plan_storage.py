@@ -64,10 +64,10 @@ def store_plan(
     stack: Stack,
     plan: Plan,
     context: TraversalContext,
-    previous: Sequence[Resource] = (),
-    others: int = 0,
+    previous: Sequence[Resource],
+    others: int,
 ) -> StartedTraversal:
-    """Write a plan and dispatch its first jobs.
+    """Write a plan for a stack that has been planned before, and dispatch its first jobs.
 
     Args:
         tx: the transaction.
@@ -81,22 +81,49 @@ def store_plan(
         GoalPartOutdated: there is no graph that the others could be in.
     """
     jobs = _schedule_first(plan, context)
-    load = _load_before(tx, stack, jobs)
-    if load is not None:
-        jobs = dispatch.post_first(jobs, load, context)
-    if others:
-        if not tx.graph.clear_part(stack.id, [row.id for row in previous]):
-            # An imported stack has no graph.
-            raise GoalPartOutdated("the stack has no graph")
-    elif stack.version > 1:  # a new stack has no graph yet
+    if not others:
         tx.graph.clear(stack.id)
+    elif not tx.graph.clear_part(stack.id, [row.id for row in previous]):
+        # An imported stack has no graph.
+        raise GoalPartOutdated("the stack has no graph")
     _write_rows(tx, plan, jobs, previous)
     tx.graph.add_edges(stack.id, stack.version, plan.edges)
-    tx.graph.add_physical_dependencies(
-        stack.id, [(row.id, used) for row in jobs for used in row.physical.dependencies]
-    )
+    _add_physical_dependencies(tx, stack, jobs)
     tx.events.insert([context.stack_event(stack, Status.IN_PROGRESS, stack.status_reason)])
-    messages = _dispatch_first(tx, stack, jobs, context, load)
+    return _start(tx, stack, jobs, context, _dispatch(tx, stack, jobs, context))
+
+
+def store_first_plans(
+    tx: Transaction, plans: Sequence[tuple[Stack, Plan]], context: TraversalContext
+) -> list[StartedTraversal]:
+    """Write the plans of new stacks of one project, and dispatch their first jobs."""
+    stacks = [stack for stack, _plan in plans]
+    jobs = [_schedule_first(plan, context) for _stack, plan in plans]
+    load = _load_before(tx, stacks[0].project_id, [row for rows in jobs for row in rows])
+    if load is not None:
+        jobs = dispatch.post_first(jobs, load, context)
+    tx.resources.insert([row for rows in jobs for row in rows])
+    tx.graph.add_first_edges({stack.id: plan.edges for stack, plan in plans})
+    for stack, rows in zip(stacks, jobs, strict=True):
+        _add_physical_dependencies(tx, stack, rows)
+    tx.events.insert(
+        [context.stack_event(stack, Status.IN_PROGRESS, stack.status_reason) for stack in stacks]
+    )
+    messages = _dispatch_new(tx, stacks, jobs, context, load)
+    return [
+        _start(tx, *each[:2], context, each[2])
+        for each in zip(stacks, jobs, messages, strict=True)
+    ]
+
+
+def _start(
+    tx: Transaction,
+    stack: Stack,
+    jobs: Sequence[Resource],
+    context: TraversalContext,
+    messages: tuple[OutgoingMessage, ...],
+) -> StartedTraversal:
+    """Return the traversal with its messages; end it at once if there is nothing to do."""
     if all(row.job.state is JobState.CANCELLED for row in jobs):
         messages = (*messages, *complete_traversal(tx, stack, context))
     may_wait = any(row.job.state is JobState.SCHEDULABLE for row in jobs)
@@ -104,16 +131,21 @@ def store_plan(
     return StartedTraversal(stack, messages, waits_for_bus=waits)
 
 
-def _load_before(tx: Transaction, stack: Stack, jobs: Sequence[Resource]) -> Workload | None:
+def _add_physical_dependencies(tx: Transaction, stack: Stack, jobs: Sequence[Resource]) -> None:
+    tx.graph.add_physical_dependencies(
+        stack.id, [(row.id, used) for row in jobs for used in row.physical.dependencies]
+    )
+
+
+def _load_before(tx: Transaction, project_id: str, jobs: Sequence[Resource]) -> Workload | None:
     """Return the project's workload if leaves may be stored as POSTED: three statements fewer.
 
-    None for a stack that has rows already, for one without leaves, and where users may have set
-    hooks before jobs.
+    None without leaves, and where users may have set hooks before jobs.
     """
     leaves = any(row.job.state is JobState.SCHEDULABLE for row in jobs)
-    if stack.version > 1 or not leaves or any(row.desired.hooks_and_restrictions for row in jobs):
+    if not leaves or any(row.desired.hooks_and_restrictions for row in jobs):
         return None
-    return tx.jobs.get_workload(stack.project_id)
+    return tx.jobs.get_workload(project_id)
 
 
 def _write_rows(
@@ -134,23 +166,38 @@ def _write_rows(
     _write_rescheduled(tx, [row for row in jobs if row.id in rescheduled], previous)
 
 
-def _dispatch_first(
-    tx: Transaction,
-    stack: Stack,
-    jobs: Sequence[Resource],
-    context: TraversalContext,
-    load: Workload | None,
+def _dispatch(
+    tx: Transaction, stack: Stack, jobs: Sequence[Resource], context: TraversalContext
 ) -> tuple[OutgoingMessage, ...]:
-    if load is not None and not load.has_schedulable:
-        posted = (row.id for row in jobs if row.job.state is JobState.POSTED)
-        return dispatch.message_of_jobs(stack, posted)
     startable = [row for row in jobs if row.job.state in _STARTABLE]
     if breakpoints.pause_before_jobs(tx, stack, startable, context):
         # Others take the places in flight of those that were held.
         return dispatch.schedule_leaves(tx, stack, (), context)
     if startable or stack.version > 1:
-        return dispatch.dispatch_next(tx, stack, context, load)
+        return dispatch.dispatch_next(tx, stack, context)
     return ()  # a new stack without leaves has no influence on others
+
+
+def _dispatch_new(
+    tx: Transaction,
+    stacks: Sequence[Stack],
+    jobs: Sequence[Sequence[Resource]],
+    context: TraversalContext,
+    load: Workload | None,
+) -> list[tuple[OutgoingMessage, ...]]:
+    """Return the messages of each new stack; those about other stacks are the first one's."""
+    if load is None:
+        return [
+            _dispatch(tx, stack, rows, context) for stack, rows in zip(stacks, jobs, strict=True)
+        ]
+    if load.has_schedulable:
+        return [dispatch.dispatch_next(tx, stacks[0], context, load), *([()] * (len(stacks) - 1))]
+    return [
+        dispatch.message_of_jobs(
+            stack, (row.id for row in rows if row.job.state is JobState.POSTED)
+        )
+        for stack, rows in zip(stacks, jobs, strict=True)
+    ]
 
 
 def _schedule_first(plan: Plan, context: TraversalContext) -> list[Resource]:

@@ -21,7 +21,11 @@ from heat_convergence.convergence.lifecycle.partial.part_checks import (
     list_hashes_of_others,
     lock_rows,
 )
-from heat_convergence.convergence.lifecycle.plan_storage import StartedTraversal, store_plan
+from heat_convergence.convergence.lifecycle.plan_storage import (
+    StartedTraversal,
+    store_first_plans,
+    store_plan,
+)
 from heat_convergence.convergence.lifecycle.readiness.window_reads import (
     cancel_reads,
     longest_window_s,
@@ -141,15 +145,43 @@ def create_stack(
     """
     if stack.action is Action.ADOPT:  # only a CREATE leaves this time null, as in Heat
         stack = replace(stack, updated_at=context.now)
-    desired_resources = new.desired_resources
-    window_s = longest_window_s(stack.action, desired_resources.values())
-    stack = replace(_in_progress(stack, context), stabilization_s=window_s)
-    tx.stacks.insert(stack)
-    _store_goal(tx, new)
-    plan = plan_goal((), desired_resources, _plan_context(stack, context))
+    stack = _first_traversal(stack, new, context)
+    plan = plan_goal((), new.desired_resources, _plan_context(stack, context))
     if adopted_resources is not None:
         plan = replace(plan, added=tuple(_adopting(row, adopted_resources) for row in plan.added))
-    return replace(store_plan(tx, stack, plan, context), growth=len(desired_resources))
+    (started,) = _store_new(tx, [(stack, new, plan)], context)
+    return started
+
+
+def create_stacks(
+    tx: Transaction, new_stacks: Sequence[tuple[Stack, NewGoal]], context: TraversalContext
+) -> list[StartedTraversal]:
+    """Store new nested stacks of one project with their first traversals, CREATE."""
+    planned = []
+    for stack, new in new_stacks:
+        stack = _first_traversal(stack, new, context)
+        plan = plan_goal((), new.desired_resources, _plan_context(stack, context))
+        planned.append((stack, new, plan))
+    return _store_new(tx, planned, context)
+
+
+def _first_traversal(stack: Stack, new: NewGoal, context: TraversalContext) -> Stack:
+    window_s = longest_window_s(stack.action, new.desired_resources.values())
+    return replace(_in_progress(stack, context), stabilization_s=window_s)
+
+
+def _store_new(
+    tx: Transaction,
+    planned: Sequence[tuple[Stack, NewGoal, Plan]],
+    context: TraversalContext,
+) -> list[StartedTraversal]:
+    tx.stacks.insert(*(stack for stack, _new, _plan in planned))
+    _store_goals(tx, [new for _stack, new, _plan in planned])
+    started = store_first_plans(tx, [(stack, plan) for stack, _new, plan in planned], context)
+    return [
+        replace(each, growth=len(new.desired_resources))
+        for each, (_stack, new, _plan) in zip(started, planned, strict=True)
+    ]
 
 
 def start_traversal(
@@ -180,7 +212,7 @@ def start_traversal(
         stack = replace(stack, stabilization_s=window_s)
         goal = replace(request.goal, version=stack.version)
         new = NewGoal(goal, request.desired_resources, request.contents)
-        _store_goal(tx, new, list_hashes_of_others(tx, before, request.part))
+        _store_goals(tx, [new], list_hashes_of_others(tx, before, request.part))
         stack = replace(stack, goal_id=goal.id, complete_goal_id=_rollback_goal(before, action))
     if before.quarantines:  # the new traversal tries to delete them itself
         tx.quarantine.delete_by_stack(stack.id)
@@ -243,23 +275,30 @@ def _plan(
     return plan_goal(rows, request.desired_resources, plan_context, unattempted)
 
 
-def _store_goal(tx: Transaction, new: NewGoal, further_hashes: Collection[str] = ()) -> None:
-    """Store a goal, and the contents that it and its definitions refer to, all at once.
+def _store_goals(
+    tx: Transaction, new_goals: Sequence[NewGoal], further_hashes: Collection[str] = ()
+) -> None:
+    """Store goals, and the contents that they and their definitions refer to, all at once.
 
     Args:
         tx: the transaction.
-        new: the goal, with its resources as far as they are known.
-        further_hashes: of stored contents that its other definitions may refer to.
+        new_goals: the goals, with their resources as far as they are known.
+        further_hashes: of stored contents that their other definitions may refer to.
     """
-    texts = {
-        key: text
-        for desired in new.desired_resources.values()
-        for key, text in desired.contents.items()
-    }
-    hashes = (*further_hashes, *texts)
-    stored, own_texts = deduplicate(replace(new.goal, content_hashes=hashes))
-    tx.contents.put({**new.contents, **texts, **own_texts})
-    tx.goals.insert(stored)
+    contents: dict[str, str] = {}
+    goals = []
+    for new in new_goals:
+        texts = {
+            key: text
+            for desired in new.desired_resources.values()
+            for key, text in desired.contents.items()
+        }
+        hashes = (*further_hashes, *texts)
+        stored, own_texts = deduplicate(replace(new.goal, content_hashes=hashes))
+        contents |= {**new.contents, **texts, **own_texts}
+        goals.append(stored)
+    tx.contents.put(contents)
+    tx.goals.insert(*goals)
 
 
 def _find_unattempted(tx: Transaction, stack: Stack, rows: Sequence[Resource]) -> frozenset[str]:

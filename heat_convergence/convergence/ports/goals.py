@@ -11,8 +11,8 @@ from heat_convergence.convergence.model.goal import Goal
 class GoalRepository(Protocol):
     """Rows of goals: a row holds the hashes of long values, see ``model.goal_storage``."""
 
-    def insert(self, goal: Goal) -> None:
-        """Insert a row, whose contents are stored already."""
+    def insert(self, *goals: Goal) -> None:
+        """Insert rows, whose contents are stored already."""
 
     def get(self, goal_id: str) -> Goal | None:
         """Return the goal with everything that its row holds by hash."""

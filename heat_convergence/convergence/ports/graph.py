@@ -36,6 +36,9 @@ class GraphRepository(Protocol):
     def add_edges(self, stack_id: str, version: int, edges: Iterable[Edge]) -> None:
         """Insert edges, none of them twice."""
 
+    def add_first_edges(self, edges: Mapping[str, Iterable[Edge]]) -> None:
+        """Insert the edges of new stacks, by the stacks' ids, none of them twice."""
+
     def get_edges_at(self, stack_id: str, ids: Collection[str]) -> list[Edge]:
         """Return the edges, of any version, that have any of the resources at either end."""
 

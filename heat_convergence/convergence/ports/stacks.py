@@ -71,8 +71,8 @@ class StackRepository(Protocol):
         A store that forwards events needs its goal, and does not read it again.
         """
 
-    def insert(self, stack: Stack) -> None:
-        """Insert the row and its tags.
+    def insert(self, *stacks: Stack) -> None:
+        """Insert rows and their tags: one root stack, or any number of nested ones.
 
         Raises:
             StackExists: the project has a root stack of that name.

@@ -35,12 +35,9 @@ _GET_OLD = sa.select(goal_table.c.id).where(
 class SqlGoalRepository(SqlRepository, GoalRepository):
     """Goals on a database connection."""
 
-    def insert(self, goal: Goal) -> None:
-        """Insert a row; values of a sensitive goal are encrypted."""
-        columns = {name: getattr(goal, name) for name in _FIELDS}
-        if goal.sensitive:
-            columns.update({name: SensitiveValue(columns[name]) for name in _ENCRYPTED})
-        self._connection.execute(insert_into(goal_table), columns)
+    def insert(self, *goals: Goal) -> None:
+        """Insert rows; values of a sensitive goal are encrypted."""
+        self._connection.execute(insert_into(goal_table), [_columns(goal) for goal in goals])
 
     def get(self, goal_id: str) -> Goal | None:
         """Return the goal with everything that its row holds by hash."""
@@ -73,6 +70,13 @@ class SqlGoalRepository(SqlRepository, GoalRepository):
 
     def _get_contents(self) -> Callable[[Collection[str]], Mapping[str, str]]:
         return partial(get_contents, self._connection)
+
+
+def _columns(goal: Goal) -> dict[str, Any]:
+    columns = {name: getattr(goal, name) for name in _FIELDS}
+    if goal.sensitive:
+        columns.update({name: SensitiveValue(columns[name]) for name in _ENCRYPTED})
+    return columns
 
 
 def _from_row(row: Any) -> Goal:

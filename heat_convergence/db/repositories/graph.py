@@ -74,9 +74,16 @@ class SqlGraphRepository(SqlRepository, GraphRepository):
 
     def add_edges(self, stack_id: str, version: int, edges: Iterable[Edge]) -> None:
         """Insert edges, a chunk at a time."""
+        self._insert((stack_id, version, edge) for edge in edges)
+
+    def add_first_edges(self, edges: Mapping[str, Iterable[Edge]]) -> None:
+        """Insert the edges of new stacks, a chunk at a time."""
+        self._insert((stack_id, 1, edge) for stack_id, some in edges.items() for edge in some)
+
+    def _insert(self, edges: Iterable[tuple[str, int, Edge]]) -> None:
         every = tuple(edges)
         for at in range(0, len(every), _CHUNK):
-            rows = [_edge_columns(stack_id, version, edge) for edge in every[at : at + _CHUNK]]
+            rows = [_edge_columns(*each) for each in every[at : at + _CHUNK]]
             insert_rows(self._connection, resource_graph, rows)
 
     def get_edges_at(self, stack_id: str, ids: Collection[str]) -> list[Edge]:

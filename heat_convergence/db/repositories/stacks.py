@@ -127,15 +127,21 @@ class SqlStackRepository(SqlRepository, StackRepository):
     def remember(self, stack: Stack) -> None:
         """Do nothing: this store forwards no events."""
 
-    def insert(self, stack: Stack) -> None:
-        """Insert the row and its tags; a root stack takes its name."""
-        values = {name: getattr(stack, name) for name in FIELDS}
-        values["live_name"] = stack.name if stack.owner_id is None else None
+    def insert(self, *stacks: Stack) -> None:
+        """Insert rows and their tags; a root stack takes its name."""
+        rows = [
+            {
+                **{name: getattr(stack, name) for name in FIELDS},
+                "live_name": stack.name if stack.owner_id is None else None,
+            }
+            for stack in stacks
+        ]
         try:
-            self._connection.execute(insert_into(stack_table), values)
+            self._connection.execute(insert_into(stack_table), rows)
         except db_exc.DBDuplicateEntry as error:
-            raise errors.StackExists(stack.name) from error
-        self._insert_tags(stack.id, stack.tags)
+            raise errors.StackExists(stacks[0].name) from error
+        for stack in stacks:
+            self._insert_tags(stack.id, stack.tags)
 
     def update(self, stack_id: str, **values: Unpack[StackColumns]) -> None:
         """Set columns; a deleted stack releases its name, a stack that becomes a root takes it."""

@@ -29,9 +29,9 @@ class MemoryContentRepository(MemoryRepository, ContentRepository):
 class MemoryGoalRepository(MemoryRepository, GoalRepository):
     """Goals in a dictionary."""
 
-    def insert(self, goal: Goal) -> None:
-        """Insert a row."""
-        self._tables.goals[goal.id] = goal
+    def insert(self, *goals: Goal) -> None:
+        """Insert rows."""
+        self._tables.goals.update({goal.id: goal for goal in goals})
 
     def get(self, goal_id: str) -> Goal | None:
         """Return the goal with everything that its row holds by hash."""

@@ -52,6 +52,11 @@ class MemoryGraphRepository(MemoryRepository, GraphRepository):
                 raise ValueError(f"edge {row.key} exists already, or an end of it does not")
             self._tables.graph[row.key] = row
 
+    def add_first_edges(self, edges: Mapping[str, Iterable[Edge]]) -> None:
+        """Insert the edges of new stacks, none of them twice."""
+        for stack_id, some in edges.items():
+            self.add_edges(stack_id, 1, some)
+
     def get_edges_at(self, stack_id: str, ids: Collection[str]) -> list[Edge]:
         """Return the edges, of any version, that have any of the resources at either end."""
         return [

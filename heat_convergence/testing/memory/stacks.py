@@ -48,11 +48,12 @@ class MemoryStackRepository(MemoryRepository, StackRepository):
     def remember(self, stack: Stack) -> None:
         """Do nothing: this store forwards no events."""
 
-    def insert(self, stack: Stack) -> None:
-        """Insert the row and its tags."""
-        self._check_name(stack)
-        self._tables.stacks[stack.id] = replace(stack, tags=())
-        self._tables.tags[stack.id] = tuple(stack.tags)
+    def insert(self, *stacks: Stack) -> None:
+        """Insert rows and their tags."""
+        for stack in stacks:
+            self._check_name(stack)
+            self._tables.stacks[stack.id] = replace(stack, tags=())
+            self._tables.tags[stack.id] = tuple(stack.tags)
 
     def update(self, stack_id: str, **values: Unpack[StackColumns]) -> None:
         """Set columns; ``tags`` replace all tags."""

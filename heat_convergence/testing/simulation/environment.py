@@ -15,7 +15,7 @@ from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.job import DesiredState, JobState
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.ports.store import Store
-from heat_convergence.engine.nested_jobs import NESTED_STACK_NEVER_CREATED
+from heat_convergence.engine.nested.jobs import NESTED_STACK_NEVER_CREATED
 from heat_convergence.stacks.contained_bus import ContainedBus
 from heat_convergence.stacks.nested_observation import SUPERSEDED_REASON
 from heat_convergence.testing.simulation.fault_injector import FaultInjector

@@ -11,6 +11,7 @@ import sqlalchemy as sa
 from heat_convergence.common.failures import Unavailable
 from heat_convergence.common.stored_values import is_readable
 from heat_convergence.db.tables import goal as goal_table
+from heat_convergence.engine.nested import creations
 from heat_convergence.testing.statement_counter import count_statements
 from tests.functional.harness import LocalService
 from tests.functional.nested.test_nested_lifecycle import FILE, files
@@ -33,19 +34,23 @@ def heat(tmp_path: Any) -> Iterator[ProjectClient]:
 
 @pytest.fixture
 def started(heat: ProjectClient, monkeypatch: pytest.MonkeyPatch) -> Callable[[int], list[Sent]]:
-    """Return a function that fails the ``nth`` job; it returns the messages before each."""
+    """Return a function that fails the ``nth`` transaction; it returns the messages before each.
+
+    Two stacks share a transaction.
+    """
+    monkeypatch.setattr(creations, "_MAX_ROWS", 2)
 
     def patch(nth: int) -> list[Sent]:
         (executor,) = heat.service.nested_executors
-        execute, before = executor.execute, list[Sent]()
+        create, before = executor.create_together, list[Sent]()
 
-        def record_and_execute(job: Any, token: str) -> Any:
+        def record_and_create(batch: Any, token: str) -> Any:
             before.append(_sent(heat))
             if len(before) >= nth:
                 raise Unavailable("the database is gone")
-            return execute(job, token)
+            return create(batch, token)
 
-        monkeypatch.setattr(executor, "execute", record_and_execute)
+        monkeypatch.setattr(executor, "create_together", record_and_create)
         return before
 
     return patch
@@ -63,15 +68,15 @@ def _create_stack(heat: ProjectClient, child: Json) -> str:
     return stack_id
 
 
-def test_jobs_of_a_stack_are_sent_before_the_next_stack_starts(
+def test_jobs_of_stacks_are_sent_before_the_next_stacks_start(
     heat: ProjectClient, started: Callable[[int], list[Sent]]
 ) -> None:
     before = started(100)
     _create_stack(heat, FULL)
     heat.service.handle_next()
-    assert [len(sent) for sent in before] == [0, 1, 2, 3]
+    assert [len(sent) for sent in before] == [0, 2]
     after = _sent(heat)
-    assert before[3] == after[:3]
+    assert before[1] == after[:2]
     assert {(topic, number) for topic, _stack, number in after} == {("converge", 1)}
     assert len({stack for _topic, stack, _number in after}) == 4
 
@@ -82,7 +87,7 @@ def test_stacks_that_complete_immediately_are_reported_together(
     before = started(100)
     stack_id = _create_stack(heat, EMPTY)
     heat.service.handle_next()
-    assert before == [[], [], [], []]
+    assert before == [[], []]
     assert _sent(heat) == [("observe", stack_id, 4)]
 
 
@@ -90,12 +95,49 @@ def test_stacks_started_before_a_failure_are_reported(
     heat: ProjectClient, started: Callable[[int], list[Sent]]
 ) -> None:
     """No sweep is necessary for them."""
-    before = started(3)
+    before = started(2)
     stack_id = _create_stack(heat, EMPTY)
     heat.service.handle_next()
     assert before[0] == []
-    assert len(before) > 2
+    assert len(before) > 1
     assert _sent(heat) == [("observe", stack_id, 2)]
+
+
+def test_nested_stacks_of_a_message_are_created_with_one_transaction(heat: ProjectClient) -> None:
+    _create_stack(heat, FULL)
+    with count_statements(heat.service.database.engine) as count:
+        heat.service.handle_next()
+    assert count.by_statement["INSERT INTO quota_lock"] == 1
+    assert count.by_statement["UPDATE resource"] == 2  # the claims, and the outcomes
+    heat.service.run_until_idle()
+    assert heat.status("s") == "CREATE_COMPLETE"
+    nested = heat.send("GET", "/stacks?show_nested=True").json["stacks"]
+    assert len([each for each in nested if each["parent"]]) == 4
+
+
+def test_mistake_in_one_nested_stack_leaves_the_others(heat: ProjectClient) -> None:
+    child = hot_template(
+        {"a": resource_definition(value={"get_param": "v"})},
+        parameters={"v": {"type": "number", "default": 1}},
+    )
+    member = {"type": FILE, "properties": {"v": {"get_attr": ["first", "value"]}}}
+    template = hot_template(
+        {
+            "first": {"type": "OS::Heat::Value", "properties": {"value": "no number"}},
+            "bad": member,
+            "good": {"type": FILE, "depends_on": "first"},
+            "other": {"type": FILE, "depends_on": "first"},
+        }
+    )
+    heat.create("s", template, files=files(child), disable_rollback=True)
+    resources = heat.send("GET", f"{heat.path('s')}/resources").json["resources"]
+    found = {each["resource_name"]: each["resource_status"] for each in resources}
+    assert found == {
+        "first": "CREATE_COMPLETE",
+        "bad": "CREATE_FAILED",
+        "good": "CREATE_COMPLETE",
+        "other": "CREATE_COMPLETE",
+    }
 
 
 def test_goal_of_a_parent_is_read_once_for_its_nested_stacks(heat: ProjectClient) -> None:

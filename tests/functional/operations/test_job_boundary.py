@@ -12,7 +12,7 @@ import pytest
 from heat_convergence.convergence.lifecycle import rollback
 from heat_convergence.db.repositories.incarnations import SqlIncarnationRepository
 from heat_convergence.engine import claims, engine, outcomes
-from heat_convergence.engine.nested_executor import NestedStackExecutor
+from heat_convergence.engine.nested.executor import NestedStackExecutor
 from heat_convergence.observer import stack_transactions, sweep
 from heat_convergence.resources.builtin.test_resource import TestResource
 from tests.functional.harness import LocalService
@@ -169,14 +169,27 @@ def test_exception_that_concerns_all_rows_of_a_message_is_tried_each_alone(
     assert_only_bad_failed(service, stack_id, caplog)
 
 
+def creates_bad(*args: Any) -> bool:
+    return any(is_bad(each.job) for each in args[1])
+
+
+@pytest.mark.parametrize(
+    "raising",
+    [
+        {"_prepare_creation": about_bad},
+        {"create_together": creates_bad, "execute": about_bad},
+    ],
+    ids=lambda raising: " ".join(raising),
+)
 def test_exception_at_the_start_of_a_nested_stack_fails_its_resource(
-    service: LocalService, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    service: LocalService,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    raising: dict[str, Callable[..., bool]],
 ) -> None:
-    monkeypatch.setattr(
-        NestedStackExecutor,
-        "execute",
-        fail_when(about_bad, NestedStackExecutor.execute),
-    )
+    for name, matches in raising.items():
+        original = getattr(NestedStackExecutor, name)
+        monkeypatch.setattr(NestedStackExecutor, name, fail_when(matches, original))
     template = {
         "heat_template_version": "2018-08-31",
         "resources": {"bad": {"type": "n.yaml"}, "good": {"type": "n.yaml"}},

@@ -34,7 +34,7 @@ Json = Any
 WIDTH, LEAVES = 10, 5
 STACKS = WIDTH + WIDTH * WIDTH
 RESOURCES = WIDTH * WIDTH * LEAVES
-STATEMENTS_PER_STACK = 39  # more than the same resources take in one stack
+STATEMENTS_PER_STACK = 33  # more than the same resources take in one stack
 MESSAGES_PER_STACK = 4
 
 

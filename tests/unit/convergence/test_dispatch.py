@@ -133,13 +133,15 @@ def test_limits_apply_to_leaves_that_are_posted_immediately() -> None:
         pytest.param(Workload(has_schedulable=True), 0, id="another job waits for its turn"),
     ],
 )
-def test_leaves_of_a_new_stack_are_posted_as_far_as_there_is_room(
+def test_leaves_of_new_stacks_are_posted_as_far_as_there_is_room(
     load: Workload, posted: int
 ) -> None:
-    rows = [*job_rows("a", 0, 2, JobState.BLOCKED), *job_rows("a", 2, 8, JobState.SCHEDULABLE)]
-    states = [row.job.state for row in post_first(rows, load, context())]
-    rest = [JobState.SCHEDULABLE] * (8 - posted)
-    assert states == [JobState.BLOCKED] * 2 + [JobState.POSTED] * posted + rest
+    first = [*job_rows("a", 0, 2, JobState.BLOCKED), *job_rows("a", 2, 5, JobState.SCHEDULABLE)]
+    second = job_rows("b", 0, 3, JobState.SCHEDULABLE)
+    found = post_first([first, second], load, context())
+    states = [[row.job.state for row in rows] for rows in found]
+    leaves = [JobState.POSTED] * posted + [JobState.SCHEDULABLE] * (8 - posted)
+    assert states == [[JobState.BLOCKED] * 2 + leaves[:5], leaves[5:]]
 
 
 def test_trees_are_dispatched_round_robin() -> None:

@@ -1,15 +1,16 @@
 """Decisions about the jobs of resources with nested stacks.
 
-Called by ``nested_executor`` inside its transactions; apart from ``is_job_held`` they
-read only their arguments.
+Called inside the transactions of ``executor``; apart from ``held_jobs`` they read only their
+arguments.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from heat_convergence.common.failures import ResourceFailure
+from heat_convergence.convergence.lifecycle.quarantine import failed_deletions
 from heat_convergence.convergence.model import job_transitions
 from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.model.job import JobState, ObservedState, Verb
@@ -20,11 +21,27 @@ from heat_convergence.convergence.planning.job_steps import JobStep
 from heat_convergence.convergence.ports.store import Transaction
 from heat_convergence.engine.execution import Outcome
 from heat_convergence.engine.jobs import Job
+from heat_convergence.resources.nested.nested_type import NestedType
 from heat_convergence.resources.protocol.verb_values import VerbResult
 
 NESTED_STACK_NEVER_CREATED = "the nested stack was never made"
 _GOAL_ACTIONS = frozenset({Action.CREATE, Action.ADOPT, Action.UPDATE})
 _VERB_ACTIONS = frozenset({Action.CHECK, Action.RESUME})
+
+
+def is_nested_stack_job(job: Job) -> bool:
+    """Return whether the nested executor does the job."""
+    nested = (
+        job.error is None and isinstance(job.resource_type, NestedType) and job.stack is not None
+    )
+    return nested and job.step.traits.runs_nested_stack
+
+
+def deletion_values(job: Job) -> Mapping[str, Any]:
+    """Return the columns of a nested stack that is deleted with its parent's resource."""
+    if job.action is not Action.DELETE or job.stack is None:
+        return {}
+    return {"quarantines": failed_deletions.is_requested(job.stack)}
 
 
 def reaches_goal(nested: Stack) -> bool:
@@ -73,21 +90,24 @@ def missing_stack_outcome(job: Job) -> Outcome:
     return Outcome(job, result=VerbResult(ObservedState.FAILED, reason=reason))
 
 
-def is_job_held(tx: Transaction, job: Job, token: str) -> bool:
-    """Return whether the job is still the worker's and of the current version.
+def held_jobs(tx: Transaction, jobs: Sequence[Job], token: str) -> list[Job]:
+    """Return the jobs that are still the worker's and of the current version.
 
-    RULE 3 and 6: otherwise its lease is ended.  If the tree of the stack was detached
+    RULE 3 and 6: otherwise the lease of a job is ended.  If the tree of the stack was detached
     meanwhile, nothing may be created from what was read before: a sweep posts the job
     again.
     """
-    for row in tx.resources.lock([job.row.id]):
-        if row.lease.token != token:
-            return False
-        same = (
-            row.job.version == job.row.job.version
-            and row.identity.root_id == job.row.identity.root_id
-        )
-        if same and row.job.state is JobState.RUNNING:
-            return True
-        tx.jobs.apply([row.id], job_transitions.drop_lease())
-    return False
+    by_id = {job.row.id: job for job in jobs}
+    leased = [row for row in tx.resources.lock(by_id) if row.lease.token == token]
+    held = [by_id[row.id] for row in leased if _is_current(row, by_id[row.id])]
+    outdated = {row.id for row in leased} - {job.row.id for job in held}
+    if outdated:
+        tx.jobs.apply(sorted(outdated), job_transitions.drop_lease())
+    return held
+
+
+def _is_current(row: Resource, job: Job) -> bool:
+    same = (
+        row.job.version == job.row.job.version and row.identity.root_id == job.row.identity.root_id
+    )
+    return same and row.job.state is JobState.RUNNING

@@ -7,12 +7,12 @@ nested stack notifies the parent.  Called by ``engine`` for such jobs instead of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
 
 from heat_convergence.common.clock import Clock
+from heat_convergence.common.error_boundary import TRANSACTION_ERRORS
 from heat_convergence.common.errors import Error, RequestLimitExceeded
 from heat_convergence.common.failures import ConcurrentTransaction, Unavailable
 from heat_convergence.common.ids import IdFactory
@@ -21,8 +21,7 @@ from heat_convergence.convergence.lifecycle import rollback, traversal
 from heat_convergence.convergence.lifecycle.context import TraversalContext
 from heat_convergence.convergence.lifecycle.dispatch import OutgoingMessage
 from heat_convergence.convergence.lifecycle.nested import detach
-from heat_convergence.convergence.lifecycle.quarantine import failed_deletions
-from heat_convergence.convergence.lifecycle.traversal import Initiator, NewGoal, TraversalRequest
+from heat_convergence.convergence.lifecycle.traversal import Initiator, TraversalRequest
 from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.goal import Goal
 from heat_convergence.convergence.model.job import DesiredState, ObservedState, Verb
@@ -35,16 +34,22 @@ from heat_convergence.convergence.ports.store import Store, Transaction
 from heat_convergence.engine import outcomes
 from heat_convergence.engine.execution import Outcome
 from heat_convergence.engine.jobs import Job
-from heat_convergence.engine.nested_jobs import (
+from heat_convergence.engine.nested.creations import (
+    Creation,
+    is_creation,
+    prepare_batches,
+    store_batch,
+)
+from heat_convergence.engine.nested.jobs import (
     adopted_document,
-    is_job_held,
+    deletion_values,
+    held_jobs,
     missing_stack_outcome,
     nested_state_source,
     owns_stack,
     reaches_goal,
 )
 from heat_convergence.engine.outcomes import RecordedOutcomes
-from heat_convergence.resources.nested.nested_type import NestedType
 from heat_convergence.resources.nested.template_cache import TemplateCache
 from heat_convergence.resources.protocol.stack_source import StackSource
 from heat_convergence.resources.protocol.verb_values import ResourceContext, VerbResult
@@ -69,14 +74,6 @@ class NestedTreeLimits:
 
     max_depth: int = 5
     max_resources: int = 1000
-
-
-def is_nested_stack_job(job: Job) -> bool:
-    """Return whether the nested executor does the job."""
-    nested = (
-        job.error is None and isinstance(job.resource_type, NestedType) and job.stack is not None
-    )
-    return nested and job.step.traits.runs_nested_stack
 
 
 class NestedStackExecutor:
@@ -123,6 +120,28 @@ class NestedStackExecutor:
         except Error as error:
             return self._record(Outcome(job, error=error), token), ()
 
+    def prepare_together(self, jobs: Sequence[Job]) -> Iterator[list[Creation]]:
+        """Yield the creations among jobs of one stack, as they may share transactions."""
+        creations = [job for job in jobs if is_creation(job)]
+        return prepare_batches(creations, self._prepare_creation) if creations[1:] else iter(())
+
+    def create_together(
+        self, batch: Sequence[Creation], token: str
+    ) -> tuple[OutgoingMessage, ...] | None:
+        """Create nested stacks in one transaction.
+
+        Returns:
+            Messages to send after the commit; None if the stacks are to be created one by one,
+            as something is wrong with one of them.
+        """
+        try:
+            with self._transaction() as (tx, context):
+                return store_batch(tx, batch, token, context, self._limits.max_resources)
+        except TRANSACTION_ERRORS:
+            raise
+        except Error:
+            return None
+
     def with_stack_source(self, job: Job) -> Job:
         """Return the job with the stack's files and environment, if its call sends them on."""
         resource_type, context = job.resource_type, job.context
@@ -156,14 +175,16 @@ class NestedStackExecutor:
     def _create(
         self, job: Job, token: str
     ) -> tuple[RecordedOutcomes, tuple[OutgoingMessage, ...]]:
+        creation = self._prepare_creation(job)
+        return self._store_nested(job, token, creation.prepared, creation.outcome)
+
+    def _prepare_creation(self, job: Job) -> Creation:
         resource = ParentResource(
             job.row, job.desired_properties, job.facade, dependencies=_dependencies(job)
         )
         prepared = self._builder.prepare(self._parent(job), resource, self._ids)
-        result = VerbResult(
-            ObservedState.BUSY, prepared.stack.id, data=prepared.data, poll_after_s=None
-        )
-        return self._store_nested(job, token, prepared, Outcome(job, result=result))
+        self._check_depth(job.row, prepared)
+        return Creation(job, prepared)
 
     def _adopt_first(
         self, job: Job, token: str
@@ -175,6 +196,7 @@ class NestedStackExecutor:
         resource = ParentResource(job.row, job.desired_properties, job.facade)
         document = adopted_document(job.row)
         prepared = self._builder.prepare_adopted(self._parent(job), resource, document, self._ids)
+        self._check_depth(job.row, prepared)
         result = VerbResult(ObservedState.BUSY, prepared.stack.id, data=prepared.data)
         return self._store_nested(
             job, token, prepared, Outcome(job, result=result, unfinished=True)
@@ -193,14 +215,13 @@ class NestedStackExecutor:
                 self._builder.services.registry,
             )
         with self._transaction() as (tx, context):
-            if not is_job_held(tx, job, token):
+            if not held_jobs(tx, [job], token):
                 return _NOTHING_RECORDED, ()
-            self._check_depth(job.row, prepared)
             recorded = outcomes.record_outcomes(tx, [outcome], token, context)
             started = traversal.create_stack(
                 tx,
                 stack,
-                NewGoal(prepared.goal, prepared.desired_resources, prepared.contents),
+                Creation(job, prepared).new_goal,
                 context,
                 adopted_resources=adopted,
             )
@@ -262,7 +283,7 @@ class NestedStackExecutor:
             request = TraversalRequest(
                 nested.id,
                 job.action,
-                stack_values=_deletion_values(job),
+                stack_values=deletion_values(job),
                 initiator=Initiator.PARENT,
             )
             return traversal.start_traversal(tx, request, context).outgoing_messages
@@ -279,7 +300,7 @@ class NestedStackExecutor:
         """
         with self._transaction() as (tx, context):
             nested = tx.stacks.lock(job.row.physical.id or "")
-            if not is_job_held(tx, job, token):
+            if not held_jobs(tx, [job], token):
                 return _NOTHING_RECORDED, ()
             if nested is None or nested.deleted_at is not None or not owns_stack(job.row, nested):
                 outcome = missing_stack_outcome(job)
@@ -293,7 +314,7 @@ class NestedStackExecutor:
         """Detach a nested stack that is retained, if it is still this resource's."""
         with self._transaction() as (tx, context):
             tree = detach.lock_nested_tree(tx, job.row.physical.id or "")
-            if not is_job_held(tx, job, token):
+            if not held_jobs(tx, [job], token):
                 return _NOTHING_RECORDED
             if tree and owns_stack(job.row, tree[-1][0]):
                 detach.promote_to_root(tx, tree)
@@ -302,7 +323,7 @@ class NestedStackExecutor:
 
     def _record(self, outcome: Outcome, token: str) -> RecordedOutcomes:
         with self._transaction() as (tx, context):
-            if not is_job_held(tx, outcome.job, token):
+            if not held_jobs(tx, [outcome.job], token):
                 return _NOTHING_RECORDED
             return outcomes.record_outcomes(tx, [outcome], token, context)
 
@@ -357,13 +378,6 @@ class NestedStackExecutor:
         with self._store.transaction() as tx:
             yield tx, context
         log.flush()
-
-
-def _deletion_values(job: Job) -> Mapping[str, Any]:
-    """Return the columns of a nested stack that is deleted with its parent's resource."""
-    if job.action is not Action.DELETE or job.stack is None:
-        return {}
-    return {"quarantines": failed_deletions.is_requested(job.stack)}
 
 
 def _is_unchanged(job: Job, prepared: PreparedNestedStack, nested: Stack) -> bool:

@@ -1,0 +1,1 @@
+"""The jobs of resources that have nested stacks."""
