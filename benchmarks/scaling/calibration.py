@@ -8,7 +8,7 @@ from benchmarks.reports.results import PhaseResult
 from benchmarks.scaling.deployment import ServiceTimes, Workload
 from heat_convergence.convergence.ports.settings import ConvergenceSettings
 
-BATCH = ConvergenceSettings().batch_size  # jobs of one message, and of one project on the bus
+JOBS_ON_BUS = ConvergenceSettings().jobs_on_bus  # of one project
 
 
 def service_times(row: PhaseResult, commit_s: float) -> ServiceTimes:
@@ -54,7 +54,7 @@ def measured_workload(row: PhaseResult, *, stacks: int, longest_path: int) -> Wo
         width=width,
         resources_per_job=per_job,
         projects=1,
-        jobs_on_bus=max(1, int(BATCH // per_job)),
+        jobs_on_bus=max(1, int(JOBS_ON_BUS // per_job)),
     )
 
 

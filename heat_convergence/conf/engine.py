@@ -75,10 +75,11 @@ ENGINE_OPTS = [
     ),
     cfg.IntOpt(
         "jobs_on_bus",
-        default=50,
+        default=100,
         min=1,
         help="Maximum number of jobs of one project that wait in queues for a worker. Fewer give "
-        "the stacks of the project shorter turns; more keep many engines busier.",
+        "the stacks of the project shorter turns; more keep many engines busier. With less than "
+        "twice batch_size, one project keeps one engine busy.",
     ),
     cfg.IntOpt(
         "jobs_in_hand",

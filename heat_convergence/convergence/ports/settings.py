@@ -19,7 +19,7 @@ class ConvergenceSettings:
 
     batch_size: int = 50  # jobs in a message
     jobs_in_flight: int = 200  # per stack
-    jobs_on_bus: int = 50  # per project: posted, and not yet claimed by a worker
+    jobs_on_bus: int = 100  # per project: posted, and not yet claimed by a worker
     jobs_in_hand: int = 400  # per project: on the bus or claimed by workers
     retry_limit: int = 5  # tries of one resource in one traversal
     retry_backoff_s: float = 1.0  # doubled at each try

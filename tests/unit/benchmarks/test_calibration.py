@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.instrumented_daemon import COUNTERS, CounterValues, bucket_index
 from benchmarks.reports.results import PhaseResult
-from benchmarks.scaling.calibration import BATCH, crowd, measured_workload, service_times
+from benchmarks.scaling.calibration import JOBS_ON_BUS, crowd, measured_workload, service_times
 from benchmarks.server_counters import grown
 
 ROW = PhaseResult(
@@ -49,13 +49,13 @@ def test_small_stacks_are_one_job_each():
     work = measured_workload(ROW, stacks=40, longest_path=1)
     assert (work.stacks, work.length, work.width, work.jobs) == (40, 1, 1, 40)
     assert work.resources_per_job == 10
-    assert (work.projects, work.jobs_on_bus) == (1, BATCH // 10)
+    assert (work.projects, work.jobs_on_bus) == (1, JOBS_ON_BUS // 10)
 
 
 def test_a_chain_is_one_job_after_the_other():
     row = replace(ROW, shape="chain:60", resources=60, jobs=60)
     work = measured_workload(row, stacks=1, longest_path=60)
-    assert (work.length, work.width, work.jobs_on_bus) == (60, 1, BATCH)
+    assert (work.length, work.width, work.jobs_on_bus) == (60, 1, JOBS_ON_BUS)
 
 
 def test_a_larger_installation_has_more_stacks_of_the_same_form():
