@@ -81,7 +81,7 @@ OPTS = [
     ),
     cfg.IntOpt(
         "template_cache_size",
-        default=128,
+        default=16,
         min=1,
         help="Approximate number of megabytes for the cache of parsed templates of a process. The"
         " most recently used templates need not be read and parsed again. An overcloud"

@@ -33,7 +33,7 @@ ContentLoader = Callable[[Collection[str]], Mapping[str, str]]
 """Returns texts by their hashes."""
 FileFinder = Callable[[str], str | None]
 """Returns the text of a name, None where there is nothing to find."""
-MAX_CACHE_BYTES = 128 * 2**20
+MAX_CACHE_BYTES = 16 * 2**20
 _ENTRY_BYTES = 640  # of an entry without its text and its values, measured with small ones
 
 
