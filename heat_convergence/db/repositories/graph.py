@@ -7,6 +7,7 @@ the other one is reading.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from itertools import islice
 from typing import Any
 
 import sqlalchemy as sa
@@ -81,9 +82,8 @@ class SqlGraphRepository(SqlRepository, GraphRepository):
         self._insert((stack_id, 1, edge) for stack_id, some in edges.items() for edge in some)
 
     def _insert(self, edges: Iterable[tuple[str, int, Edge]]) -> None:
-        every = tuple(edges)
-        for at in range(0, len(every), _CHUNK):
-            rows = [_edge_columns(*each) for each in every[at : at + _CHUNK]]
+        left = iter(edges)
+        while rows := [_edge_columns(*each) for each in islice(left, _CHUNK)]:
             insert_rows(self._connection, resource_graph, rows)
 
     def get_edges_at(self, stack_id: str, ids: Collection[str]) -> list[Edge]:
