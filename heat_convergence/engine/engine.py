@@ -24,10 +24,12 @@ from heat_convergence.convergence.lifecycle.context import TraversalContext
 from heat_convergence.convergence.lifecycle.dispatch import (
     OutgoingMessage,
     Recipient,
+    dispatch_next,
     dispatch_round_robin,
     send_messages,
 )
 from heat_convergence.convergence.model.job_transitions import claim
+from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.ports.store import Transaction
 from heat_convergence.convergence.timeline.marks import MarkType, format_mark
 from heat_convergence.engine import claims, outcomes
@@ -108,6 +110,7 @@ class Engine:
             services.settings,
             services.wait,
             finish=self._finish,
+            post_waiting=self._post_waiting,
             notify=self._notify_observer,
         )
         self._leases = LeaseTracker()
@@ -340,6 +343,11 @@ class Engine:
         if not job_outcomes:
             return
         self._notify_observer(job_outcomes[0].job, self._record_each(job_outcomes, token))
+
+    def _post_waiting(self, stack: Stack) -> tuple[OutgoingMessage, ...]:
+        context = self._context(self._clock(), EventLog(self._errors))
+        with self._store.transaction() as tx:
+            return dispatch_next(tx, stack, context)
 
     def _notify_observer(self, job: Job, recorded: outcomes.RecordedOutcomes) -> None:
         stack_id, version = job.row.stack_id, job.row.job.version

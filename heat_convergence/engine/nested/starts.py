@@ -7,7 +7,7 @@ messages are sent.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 from heat_convergence.common.transactions import Wait, retry_transaction
@@ -17,6 +17,7 @@ from heat_convergence.convergence.lifecycle.dispatch import (
     merge_messages,
     send_messages,
 )
+from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.ports.bus import Bus
 from heat_convergence.convergence.ports.settings import ConvergenceSettings
 from heat_convergence.engine.execution import Outcome
@@ -34,6 +35,7 @@ class NestedStarts:
     Attributes:
         wait: waits before a transaction is tried again.
         finish: records the outcomes of jobs, whose leases have a token.
+        post_waiting: posts jobs of a stack's project that wait for room on the bus.
         notify: notifies observers and engines of recorded outcomes of a job.
     """
 
@@ -43,6 +45,7 @@ class NestedStarts:
     settings: ConvergenceSettings
     wait: Wait
     finish: Callable[[Sequence[Outcome], str], None]
+    post_waiting: Callable[[Stack], tuple[OutgoingMessage, ...]]
     notify: Callable[[Job, RecordedOutcomes], None]
 
     def start(self, jobs: Sequence[Job], token: str) -> None:
@@ -50,19 +53,24 @@ class NestedStarts:
 
         Empty nested stacks end at once; the observers get one message about all of them,
         as the cost of processing it hardly depends on their number.
+
+        A transaction that posts no job may have found a full bus, which workers have emptied
+        before its commit: it is looked at once more.
         """
-        for_observers: list[OutgoingMessage] = []
+        sent = _SentMessages(self.bus, self.settings)
         try:
-            created = self._create_together(jobs, token, for_observers)
+            created = self._create_together(jobs, token, sent)
             for job in jobs:
                 if job.row.id not in created:
-                    self._send(self._start_alone(job, token), for_observers)
+                    sent.send(self._start_alone(job, token))
         finally:  # the failure of one job makes no other stack wait for a sweep
-            send_messages(self.bus, merge_messages(for_observers), self.settings)
+            send_messages(self.bus, merge_messages(sent.for_observers), self.settings)
+        stack = jobs[0].stack if jobs else None
+        if sent.may_wait_for_bus and stack is not None:
+            messages = retry_transaction(lambda: self.post_waiting(stack), wait=self.wait)
+            send_messages(self.bus, messages, self.settings)
 
-    def _create_together(
-        self, jobs: Sequence[Job], token: str, for_observers: list[OutgoingMessage]
-    ) -> set[str]:
+    def _create_together(self, jobs: Sequence[Job], token: str, sent: _SentMessages) -> set[str]:
         """Create nested stacks, several in each transaction.
 
         Returns:
@@ -75,7 +83,7 @@ class NestedStarts:
                 messages = self._create_batch(batch, token)
                 if messages is not None:
                     done.update(each.job.row.id for each in batch)
-                    self._send(messages, for_observers)
+                    sent.send(messages)
 
         if jobs:
             self.boundary.start_together(jobs[0].row.stack_id, create_each_batch)
@@ -102,10 +110,23 @@ class NestedStarts:
         self.notify(job, recorded)
         return outgoing_messages
 
-    def _send(
-        self, messages: Sequence[OutgoingMessage], for_observers: list[OutgoingMessage]
-    ) -> None:
-        """Send messages to engines, and keep those to observers."""
-        for_observers += [each for each in messages if each.recipient is Recipient.OBSERVER]
-        others = [each for each in messages if each.recipient is not Recipient.OBSERVER]
-        send_messages(self.bus, others, self.settings)
+
+@dataclass(slots=True)
+class _SentMessages:
+    """The messages of transactions: those to engines are sent, those to observers kept.
+
+    Attributes:
+        may_wait_for_bus: whether a transaction has posted no job.
+    """
+
+    bus: Bus
+    settings: ConvergenceSettings
+    for_observers: list[OutgoingMessage] = field(default_factory=list)
+    may_wait_for_bus: bool = False
+
+    def send(self, messages: Sequence[OutgoingMessage]) -> None:
+        """Send or keep the messages of one transaction, which is committed."""
+        self.for_observers += [each for each in messages if each.recipient is Recipient.OBSERVER]
+        for_engines = [each for each in messages if each.recipient is Recipient.ENGINE]
+        self.may_wait_for_bus |= not for_engines
+        send_messages(self.bus, for_engines, self.settings)

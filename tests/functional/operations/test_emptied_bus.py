@@ -6,6 +6,7 @@ servers alone: SQLite has one transaction at a time.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -22,6 +23,7 @@ Json = Any
 PLACES = 2
 VALUE: Json = {"type": "OS::Heat::Value", "properties": {"value": 1}}
 FULL = hot_template({f"r{number}": VALUE for number in range(PLACES)})
+PARENT = hot_template({"nested": {"type": "full.yaml"}})
 CHAIN = hot_template({"first": VALUE, "second": {**VALUE, "depends_on": "first"}})
 
 
@@ -33,6 +35,7 @@ def heat(request: pytest.FixtureRequest) -> Iterator[ProjectClient]:
             connection.execute(table.delete())
     service.use_settings(jobs_on_bus=PLACES)
     yield ProjectClient(service)
+    metadata.drop_all(service.database.engine)  # later tests have stacks of the same ids
     service.close()
 
 
@@ -78,3 +81,25 @@ def test_leaf_that_gets_free_while_the_bus_is_full(heat: ProjectClient) -> None:
         heat.service.deliver(observer_message)
     end_all_jobs(heat)
     assert heat.status("full") == heat.status("chain") == "CREATE_COMPLETE"
+
+
+def test_nested_stack_that_starts_while_the_bus_is_full(heat: ProjectClient) -> None:
+    heat.create("parent", PARENT, files={"full.yaml": json.dumps(FULL)}, hold=True)
+    engine_message = heat.service.bus.pending.popleft()
+    heat.create("full", FULL, hold=True)
+    with after_next_look_at_the_bus(lambda: end_all_jobs(heat)):
+        heat.service.deliver(engine_message)
+    end_all_jobs(heat)
+    assert heat.status("full") == heat.status("parent") == "CREATE_COMPLETE"
+
+
+def test_nested_stacks_that_start_together_while_the_bus_is_full(heat: ProjectClient) -> None:
+    parent = hot_template({name: {"type": "full.yaml"} for name in ("one", "two")})
+    heat.create("parent", parent, files={"full.yaml": json.dumps(FULL)}, hold=True)
+    engine_message = heat.service.bus.pending.popleft()
+    assert len(engine_message.resource_ids) == 2
+    heat.create("full", FULL, hold=True)
+    with after_next_look_at_the_bus(lambda: end_all_jobs(heat)):
+        heat.service.deliver(engine_message)
+    end_all_jobs(heat)
+    assert heat.status("full") == heat.status("parent") == "CREATE_COMPLETE"
