@@ -13,6 +13,7 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 
 import sqlalchemy as sa
 from sqlalchemy.engine import make_url
@@ -25,8 +26,17 @@ DEFAULT_BROKER_URL = "rabbit://guest:guest@127.0.0.1:5672/"
 
 
 def clean_up_on_sigterm() -> None:
-    """Turn SIGTERM into an exit that leaves all blocks, which delete what is temporary."""
-    signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
+    """Turn SIGTERM into an exit that leaves all blocks, which delete what is temporary.
+
+    The blocks take a while, and ``timeout`` repeats a signal that the benchmark has got already:
+    another one is ignored.
+    """
+
+    def leave(number: int, _frame: FrameType | None) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        sys.exit(128 + number)
+
+    signal.signal(signal.SIGTERM, leave)
 
 
 @contextmanager
