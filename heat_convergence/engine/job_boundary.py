@@ -94,9 +94,9 @@ class JobBoundary:
             ErrorSubject(job.row.stack_id, job.row.name),
         )
 
-    def start_together(self, stack_id: str, start: Callable[[], object]) -> None:
-        """Start several nested stacks; if that raises, the others are left to be started alone."""
-        self._boundary.contain(start, ErrorSubject(stack_id))
+    def contain(self, stack_id: str, work: Callable[[], object]) -> None:
+        """Do work about a stack; if that raises, jobs go on without it."""
+        self._boundary.contain(work, ErrorSubject(stack_id))
 
     def start(
         self,

@@ -111,8 +111,8 @@ def store_first_plans(
     )
     messages = _dispatch_new(tx, stacks, jobs, context, load)
     return [
-        _start(tx, *each[:2], context, each[2])
-        for each in zip(stacks, jobs, messages, strict=True)
+        _start(tx, stack, rows, context, own)
+        for stack, rows, own in zip(stacks, jobs, messages, strict=True)
     ]
 
 

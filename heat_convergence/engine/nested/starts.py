@@ -67,8 +67,11 @@ class NestedStarts:
             send_messages(self.bus, merge_messages(sent.for_observers), self.settings)
         stack = jobs[0].stack if jobs else None
         if sent.may_wait_for_bus and stack is not None:
-            messages = retry_transaction(lambda: self.post_waiting(stack), wait=self.wait)
-            send_messages(self.bus, messages, self.settings)
+            self.boundary.contain(stack.id, partial(self._post_waiting, stack))
+
+    def _post_waiting(self, stack: Stack) -> None:
+        messages = retry_transaction(lambda: self.post_waiting(stack), wait=self.wait)
+        send_messages(self.bus, messages, self.settings)
 
     def _create_together(self, jobs: Sequence[Job], token: str, sent: _SentMessages) -> set[str]:
         """Create nested stacks, several in each transaction.
@@ -86,7 +89,7 @@ class NestedStarts:
                     sent.send(messages)
 
         if jobs:
-            self.boundary.start_together(jobs[0].row.stack_id, create_each_batch)
+            self.boundary.contain(jobs[0].row.stack_id, create_each_batch)
         return done
 
     def _create_batch(
