@@ -11,7 +11,9 @@ import sqlalchemy as sa
 from heat_convergence.common.failures import Unavailable
 from heat_convergence.common.stored_values import is_readable
 from heat_convergence.db.tables import goal as goal_table
+from heat_convergence.db.tables import resource as resource_table
 from heat_convergence.engine.nested import creations
+from heat_convergence.engine.nested.executor import NestedTreeLimits
 from heat_convergence.testing.statement_counter import count_statements
 from tests.functional.harness import LocalService
 from tests.functional.nested.test_nested_lifecycle import FILE, files
@@ -115,7 +117,28 @@ def test_nested_stacks_of_a_message_are_created_with_one_transaction(heat: Proje
     assert len([each for each in nested if each["parent"]]) == 4
 
 
-def test_mistake_in_one_nested_stack_leaves_the_others(heat: ProjectClient) -> None:
+@pytest.fixture
+def batches(heat: ProjectClient, monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """Return the names of the resources whose nested stacks share each transaction."""
+    (executor,) = heat.service.nested_executors
+    create, found = executor.create_together, list[list[str]]()
+
+    def record_and_create(batch: Any, token: str) -> Any:
+        found.append(sorted(each.job.row.name for each in batch))
+        return create(batch, token)
+
+    monkeypatch.setattr(executor, "create_together", record_and_create)
+    return found
+
+
+def _statuses(heat: ProjectClient) -> dict[str, str]:
+    resources = heat.send("GET", f"{heat.path('s')}/resources").json["resources"]
+    return {each["resource_name"]: each["resource_status"] for each in resources}
+
+
+def test_mistake_in_one_nested_stack_leaves_the_others(
+    heat: ProjectClient, batches: list[list[str]]
+) -> None:
     child = hot_template(
         {"a": resource_definition(value={"get_param": "v"})},
         parameters={"v": {"type": "number", "default": 1}},
@@ -130,14 +153,49 @@ def test_mistake_in_one_nested_stack_leaves_the_others(heat: ProjectClient) -> N
         }
     )
     heat.create("s", template, files=files(child), disable_rollback=True)
-    resources = heat.send("GET", f"{heat.path('s')}/resources").json["resources"]
-    found = {each["resource_name"]: each["resource_status"] for each in resources}
-    assert found == {
+    assert batches == [["good", "other"]]
+    assert _statuses(heat) == {
         "first": "CREATE_COMPLETE",
         "bad": "CREATE_FAILED",
         "good": "CREATE_COMPLETE",
         "other": "CREATE_COMPLETE",
     }
+
+
+def test_nested_stacks_beyond_the_limit_of_the_tree_fail_alone(
+    heat: ProjectClient, batches: list[list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (executor,) = heat.service.nested_executors
+    monkeypatch.setattr(executor, "_limits", NestedTreeLimits(max_resources=4 + 2))
+    _create_stack(heat, FULL)
+    heat.service.run_until_idle()
+    assert batches == [["k", "l", "m", "n"]]
+    assert sorted(_statuses(heat).values()) == ["CREATE_COMPLETE"] * 2 + ["CREATE_FAILED"] * 2
+
+
+def test_job_that_the_worker_has_lost_is_left_out(
+    heat: ProjectClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another worker has taken it over, and creates its nested stack."""
+    (executor,) = heat.service.nested_executors
+    create, batches = executor.create_together, []
+
+    def lose_first_and_create(batch: Any, token: str) -> Any:
+        batches.append([each.job.row.id for each in batch])
+        lost = resource_table.c.id == batches[0][0]
+        with heat.service.database.write() as connection:
+            connection.execute(resource_table.update().where(lost).values(lease_token="other"))
+        return create(batch, token)
+
+    monkeypatch.setattr(executor, "create_together", lose_first_and_create)
+    stack_id = _create_stack(heat, FULL)
+    heat.service.handle_next()
+    assert [len(batch) for batch in batches] == [4]
+    with heat.service.services.store.read() as tx:
+        rows = tx.resources.get_by_stack(stack_id)
+    without = [row.id for row in rows if row.physical.id is None]
+    assert without == [batches[0][0]]
+    assert len(_sent(heat)) == 3
 
 
 def test_goal_of_a_parent_is_read_once_for_its_nested_stacks(heat: ProjectClient) -> None:
