@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import logging
+import os
+import socket
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import SimpleNamespace
 from typing import Any
 
@@ -118,6 +120,32 @@ def test_slow_readers_hold_no_thread(backend: str) -> None:
         reader = served.connect()
         reader.send(b"GET /large HTTP/1.1\r\nHost: x\r\n\r\n")
         assert len(reader.receive()[2]) == size
+
+
+def test_end_of_a_response_does_not_wait_for_an_acknowledgement(backend: str) -> None:
+    def app(_environ: Any, start_response: Any) -> Any:
+        start_response("200 OK", [("Content-Length", "2")])
+        options.extend(options_of_connections_to(client))
+        return [b"ok"]
+
+    options: list[int] = []
+    with serving(backend, app) as served:
+        connection = served.connect()
+        client = connection.socket.getsockname()
+        connection.send(GET)
+        assert connection.receive()[0] == 200
+    assert options == [1]
+
+
+def options_of_connections_to(client: Any) -> Iterator[int]:
+    """Yield TCP_NODELAY of this process's sockets whose other end is the client's."""
+    for entry in os.listdir("/proc/self/fd"):
+        with suppress(OSError):  # it is closed meanwhile, or not connected
+            if "socket:" not in os.readlink(f"/proc/self/fd/{entry}"):
+                continue
+            with socket.socket(fileno=os.dup(int(entry))) as each:
+                if each.getpeername() == client:
+                    yield each.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
 def test_late_head_is_refused(backend: str, service: LocalService) -> None:
