@@ -8,9 +8,9 @@ function for each time or state.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
@@ -26,6 +26,8 @@ from heat_convergence.db.column_types import (
 from heat_convergence.db.reads.stacks import Pagination, StackFilter, find_tags, select_page
 from heat_convergence.db.statements.stack_rows import COLUMNS, FIELDS, from_row_for_display
 from heat_convergence.db.tables import stack as t
+
+Converted = TypeVar("Converted")
 
 
 class StackSummary(NamedTuple):
@@ -99,20 +101,45 @@ def list_summaries(
     conn: Connection, stack_filter: StackFilter, pagination: Pagination | None = None
 ) -> list[StackSummary]:
     """Return a page of stacks with their tags."""
+    return list_converted(conn, stack_filter, pagination, decode_row, lambda summary: summary)
+
+
+def list_converted(
+    conn: Connection,
+    stack_filter: StackFilter,
+    pagination: Pagination | None,
+    convert_row: Callable[..., Converted | None],
+    convert: Callable[[StackSummary], Converted],
+) -> list[Converted]:
+    """Return what the stacks of a page are converted to.
+
+    Args:
+        conn: the transaction's connection.
+        stack_filter: which stacks.
+        pagination: which page of them; None for all.
+        convert_row: converts the arguments of ``decode_row``; None if they cannot be decoded.
+        convert: converts a stack with substitutes for values that cannot be decoded.
+    """
     page = pagination or Pagination()
     rows = conn.execute(select_page(conn, _COLUMNS, stack_filter, page)).all()
     ids = [row[0].partition(_SEPARATOR)[0] for row in rows]
     tags = find_tags(conn, stack_filter, page, ids)
-    decoded = [_decode(row, tags.get(key, ())) for key, row in zip(ids, rows, strict=True)]
-    unreadable = [key for key, each in zip(ids, decoded, strict=True) if each is None]
-    shown = _read_for_display(conn, unreadable, tags) if unreadable else {}
-    found = [each or shown.get(key) for key, each in zip(ids, decoded, strict=True)]
-    return [each for each in found if each]  # one that is purged meanwhile is in neither
+    found = [convert_row(*row, tags.get(key, ())) for key, row in zip(ids, rows, strict=True)]
+    unreadable = [key for key, each in zip(ids, found, strict=True) if each is None]
+    if not unreadable:
+        return [each for each in found if each is not None]
+    read = _read_for_display(conn, unreadable, tags)
+    shown = {key: convert(summary) for key, summary in read.items()}
+    found = [
+        shown.get(key) if each is None else each for key, each in zip(ids, found, strict=True)
+    ]
+    return [each for each in found if each is not None]  # one may be purged meanwhile
 
 
-def _decode(row: Sequence[Any], tags: tuple[str, ...]) -> StackSummary | None:
+def decode_row(
+    joined: str, name: str, username: str | None, reason: str, tags: tuple[str, ...]
+) -> StackSummary | None:
     """Return a stack, or None if a value cannot be decoded."""
-    joined, name, username, reason = row
     key, action, status, created, updated, deleted, owner, unreadable, project = joined.split(
         _SEPARATOR, _SEPARATORS
     )

@@ -11,8 +11,11 @@ from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 import pytest
+from webob import Request
 
+from heat_convergence.api.policies.enforcer import PolicyEnforcer
 from heat_convergence.api.services import ApiOptions
+from heat_convergence.api.views import stacks as stack_view
 from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.testing.sample_rows import (
     goal_row,
@@ -123,6 +126,61 @@ def test_stacks(service: LocalService, query: str, expected: str | list[str]) ->
 def test_malformed_query_is_refused(service: LocalService, query: str, expected_type: str) -> None:
     answer = service.send("GET", f"/stacks?{query}")
     assert (answer.status_int, answer.json["error"]["type"]) == (400, expected_type)
+
+
+def test_list_shows_a_stack_as_it_has_become_since_the_list_before(service: LocalService) -> None:
+    before = _listed_stack(service, "b")
+    changes: dict[str, Json] = {"status_reason": "mended", "status": Status.COMPLETE}
+    with service.services.store.transaction() as tx:
+        tx.stacks.update(uid(2), **changes, tags=("red", "new"))
+    after = _listed_stack(service, "b")
+    with service.services.store.transaction() as tx:
+        tx.stacks.update(uid(2), status_reason="broken", status=Status.FAILED, tags=("red",))
+    assert after == {
+        **before,
+        "stack_status": "CREATE_COMPLETE",
+        "stack_status_reason": "mended",
+        "tags": ["red", "new"],
+    }
+    assert _listed_stack(service, "b") == before
+
+
+def test_links_of_a_list_are_those_of_the_request(service: LocalService) -> None:
+    for host in ("one.example", "two.example", "one.example"):
+        request = Request.blank(f"http://{host}/v1/p/stacks")
+        answer = request.get_response(service.app)
+        links = {link["href"] for each in answer.json["stacks"] for link in each["links"]}
+        assert {urlsplit(link).netloc for link in links} == {host}
+
+
+def test_only_administrators_see_the_projects_of_a_list(
+    service: LocalService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for admin in (True, False, True):
+        monkeypatch.setattr(PolicyEnforcer, "is_cloud_admin", lambda *_, admin=admin: admin)
+        assert ("project" in _listed_stack(service, "a")) is admin
+
+
+def test_stacks_that_stay_the_same_are_encoded_once(
+    service: LocalService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service.send("GET", "/stacks")
+    encoded: list[str] = []
+    format_summary = stack_view.format_stack_summary
+
+    def note(summary: Any, *args: Any, **options: Any) -> Any:
+        encoded.append(summary.name)
+        return format_summary(summary, *args, **options)
+
+    monkeypatch.setattr(stack_view, "format_stack_summary", note)
+    assert len(service.send("GET", "/stacks").json["stacks"]) == 4
+    assert encoded == []
+
+
+def _listed_stack(service: LocalService, name: str) -> dict[str, Json]:
+    stacks = service.send("GET", "/stacks").json["stacks"]
+    (found,) = [each for each in stacks if each["stack_name"] == name]
+    return dict(found)
 
 
 def test_policy_decides_who_lists_all_projects(service: LocalService) -> None:

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from heat_convergence.api.change_wait import WAIT_KEY, ChangeWait, ChangeWatch
+from heat_convergence.api.controllers.stack.stack_lists import EncodedStack, list_encoded
 from heat_convergence.api.http import ApiRequest
 from heat_convergence.api.requests.list_queries import StackListQuery
 from heat_convergence.api.requests.stack_changes import (
@@ -20,9 +21,8 @@ from heat_convergence.api.requests.stack_changes import (
     first_marker_time,
 )
 from heat_convergence.api.services import ApiServices
-from heat_convergence.db.reads import stack_changes, stack_summaries
+from heat_convergence.db.reads import stack_changes
 from heat_convergence.db.reads.stack_changes import WatchedProject
-from heat_convergence.db.reads.stack_summaries import StackSummary
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class ChangedStacks:
     """
 
     has_changed: bool
-    stacks: list[StackSummary]
+    stacks: list[EncodedStack]
     marker: ChangeMarker
 
 
@@ -58,7 +58,7 @@ class StackChanges:
             marker = ChangeMarker(newest.since, _read_digest(conn, newest))
             digest = _read_digest(conn, marked)
             has_changed = digest != changes.marker.digest
-            found = _list(conn, query, marked.since) if has_changed else []
+            found = _list(conn, request, query, marked.since) if has_changed else []
         wait: ChangeWait | None = request.environ.get(WAIT_KEY)
         may_wait = changes.wait_s > 0 and changes.marker.is_recent(now)
         if may_wait and not has_changed and wait is not None:
@@ -76,9 +76,11 @@ def _read_digest(conn: Any, watched: WatchedProject) -> str:
     return stack_changes.find_digests(conn, [watched])[watched]
 
 
-def _list(conn: Any, query: StackListQuery, since: datetime) -> list[StackSummary]:
+def _list(
+    conn: Any, request: ApiRequest, query: StackListQuery, since: datetime
+) -> list[EncodedStack]:
     filters = replace(query.filters, deleted=True, unfinished_or_started_since=since)
-    return stack_summaries.list_summaries(conn, filters, query.page)
+    return list_encoded(conn, request, filters, query.page)
 
 
 def _key_of(watched: WatchedProject) -> str:

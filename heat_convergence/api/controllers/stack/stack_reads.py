@@ -15,6 +15,7 @@ import webob
 
 from heat_convergence.api.controllers.base import Controller, get_stack
 from heat_convergence.api.controllers.stack.stack_changes import StackChanges
+from heat_convergence.api.controllers.stack.stack_lists import join_encoded, list_encoded
 from heat_convergence.api.http import ApiRequest, json_response
 from heat_convergence.api.policies.enforcer import PolicyEnforcer
 from heat_convergence.api.requests.list_queries import parse_stack_list_query
@@ -29,8 +30,7 @@ from heat_convergence.convergence.model.goal import Goal
 from heat_convergence.convergence.model.resource import InputResource
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.db.drift import reads as drift_reads
-from heat_convergence.db.reads import stack_summaries, stacks
-from heat_convergence.db.reads.stack_summaries import StackSummary
+from heat_convergence.db.reads import stacks
 from heat_convergence.db.reads.stacks import StackFilter
 from heat_convergence.db.reads.tree_templates import find_tree_templates
 from heat_convergence.db.repositories.goals import SqlGoalRepository
@@ -62,13 +62,17 @@ class StackReadsController(Controller):
         changes = parse_changes_query(parameters, self.services.clock())
         if changes is not None:
             changed = self._changes.find(request, query, changes)
-            body = self._list(request, changed.stacks)
-            body |= {"has_changed": changed.has_changed, "changes_marker": str(changed.marker)}
-            return json_response(body)
+            return json_response(
+                {
+                    "stacks": join_encoded(changed.stacks),
+                    "has_changed": changed.has_changed,
+                    "changes_marker": str(changed.marker),
+                }
+            )
         with self.database.read() as conn:
-            found = stack_summaries.list_summaries(conn, query.filters, query.page)
+            found = list_encoded(conn, request, query.filters, query.page)
             count = stacks.count(conn, query.filters) if query.with_count else None
-        body = self._list(request, found)
+        body: dict[str, Json] = {"stacks": join_encoded(found)}
         if query.page.limit and len(found) == query.page.limit:
             body["links"] = [make_link(_next_url(request, found[-1].id), "next")]
         if count is not None:
@@ -80,8 +84,8 @@ class StackReadsController(Controller):
         hidden = self.options.hidden_stack_tags
         selection = StackFilter(request.project_id, not_tags_any=hidden)
         with self.database.read() as conn:
-            found = stack_summaries.list_summaries(conn, selection)
-        return json_response(self._list(request, found))
+            found = list_encoded(conn, request, selection)
+        return json_response({"stacks": join_encoded(found)})
 
     def show(self, request: ApiRequest, stack_name: str, stack_id: str) -> webob.Response:
         """Show a stack with its outputs."""
@@ -139,13 +143,6 @@ class StackReadsController(Controller):
             goal = self._goal(conn, request, stack_name, stack_id)
             texts = contents.get_contents(conn, set(goal.files.values()))
         return json_response({name: texts[key] for name, key in sorted(goal.files.items())})
-
-    def _list(self, request: ApiRequest, found: list[StackSummary]) -> dict[str, Json]:
-        admin = request.caller.is_cloud_admin
-        base_url = request.base_url
-        return {
-            "stacks": [view.format_stack_summary(s, base_url, with_project=admin) for s in found]
-        }
 
     @staticmethod
     def _shown(request: ApiRequest, stack: Stack, goal: Goal) -> dict[str, Json]:
