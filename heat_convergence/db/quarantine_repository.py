@@ -21,6 +21,15 @@ from heat_convergence.db.tables import quarantine as t
 
 _FIELDS = tuple(field.name for field in fields(QuarantineEntry))
 _COLUMNS = tuple(t.c[name] for name in _FIELDS)
+_NOW = sa.bindparam("now", type_=t.c.next_at.type)
+_DUE = (
+    sa.select(*_COLUMNS)
+    .where(t.c.next_at <= _NOW, sa.or_(t.c.taken_until.is_(None), t.c.taken_until <= _NOW))
+    .order_by(t.c.next_at, t.c.resource_id)
+    .limit(sa.bindparam("limit", type_=sa.Integer))
+    .with_for_update(skip_locked=True)
+)
+"""Built once, as each sweep of an observer asks for it."""
 
 
 class SqlQuarantineRepository(SqlRepository, QuarantineRepository):
@@ -64,14 +73,8 @@ class SqlQuarantineRepository(SqlRepository, QuarantineRepository):
 
     def take_due(self, now: datetime, until: datetime, limit: int) -> list[QuarantineEntry]:
         """Take entries whose ``next_at`` has come, and that nobody has taken; return them."""
-        free = sa.or_(t.c.taken_until.is_(None), t.c.taken_until <= now)
-        due = sa.select(*_COLUMNS).where(t.c.next_at <= now, free)
-        due = (
-            due.order_by(t.c.next_at, t.c.resource_id)
-            .limit(limit)
-            .with_for_update(skip_locked=True)
-        )
-        found = read_each(self._connection.execute(due), _from_row)
+        rows = self._connection.execute(_DUE, {"now": now, "limit": limit})
+        found = read_each(rows, _from_row)
         self.update([each.resource_id for each in found], taken_until=until)
         return found
 

@@ -1,11 +1,13 @@
 """Periodic searches of the observer in the database, each a transaction of its own.
 
 Candidates are read without locks.  Those that still match, and that no other
-transaction has locked, are locked by key.
+transaction has locked, are locked by key.  Nearly all searches find nothing, so that the
+statements which read candidates are built once.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -32,8 +34,85 @@ from heat_convergence.db.tables import resource, snapshot, stack
 _POSTED_OR_RUNNING = sorted({JobState.POSTED, JobState.RUNNING})
 _NEXT_OBSERVATION = select_earliest(resource.c.observe_at)
 _BUSY = sorted(IN_FLIGHT | {JobState.AT_BREAKPOINT})
+_LIMIT = sa.bindparam("limit", type_=sa.Integer)
 
 T = TypeVar("T")
+Time = datetime | sa.BindParameter[datetime]
+
+
+def _time(name: str) -> sa.BindParameter[datetime]:
+    return sa.bindparam(name, type_=resource.c.observe_at.type)
+
+
+def _is_lost(now: Time, posted_before: Time) -> sa.ColumnElement[bool]:
+    return sa.and_(
+        resource.c.job_state.in_(_POSTED_OR_RUNNING),
+        resource.c.posted_at < posted_before,
+        resource.c.observe_at.is_(None),
+        sa.or_(resource.c.lease_expires_at.is_(None), resource.c.lease_expires_at < now),
+    )
+
+
+def _select_oldest(condition: sa.ColumnElement[bool], by: sa.Column[Any]) -> sa.Select[Any]:
+    return sa.select(resource.c.id).where(condition).order_by(by).limit(_LIMIT)
+
+
+def _select_cancelled_nested_stacks() -> sa.Select[tuple[str]]:
+    cancelled = sa.exists().where(
+        resource.c.id == stack.c.owner_resource_id,
+        resource.c.physical_id == stack.c.id,
+        resource.c.job_state == JobState.CANCELLED,
+        resource.c.observed == ObservedState.BUSY,
+    )
+    of_parents = sa.and_(stack.c.status == Status.IN_PROGRESS, cancelled)
+    return sa.select(stack.c.id).where(of_parents).order_by(stack.c.id).limit(_LIMIT)
+
+
+def _select_stalled_stacks() -> sa.Select[tuple[str, int]]:
+    read = sa.and_(stack.c.stabilizing == sa.true(), resource.c.observe_at.is_not(None))
+    busy = sa.exists().where(
+        resource.c.stack_id == stack.c.id, sa.or_(resource.c.job_state.in_(_BUSY), read)
+    )
+    started = stack.c.started_at < _time("before")
+    return (
+        sa.select(stack.c.id, stack.c.version)
+        .where(stack.c.status == Status.IN_PROGRESS, started, ~busy)
+        .limit(_LIMIT)
+    )
+
+
+def _select_waiting_projects() -> sa.Select[tuple[str]]:
+    waits = sa.exists().where(
+        resource.c.stack_id == stack.c.id,
+        resource.c.job_state == JobState.SCHEDULABLE,
+        resource.c.posted_at < _time("before"),
+    )
+    return (
+        sa.select(stack.c.project_id)
+        .where(stack.c.status == Status.IN_PROGRESS, waits)
+        .distinct()
+        .order_by(stack.c.project_id)
+        .limit(_LIMIT)
+    )
+
+
+_OLDEST_LOST = _select_oldest(_is_lost(_time("now"), _time("before")), resource.c.posted_at)
+_OLDEST_DUE = _select_oldest(resource.c.observe_at <= _time("now"), resource.c.observe_at)
+_OVERDUE_STACKS = (
+    sa.select(stack.c.id)
+    .where(stack.c.status == Status.IN_PROGRESS, stack.c.deadline_at <= _time("now"))
+    .order_by(stack.c.deadline_at)
+    .limit(_LIMIT)
+)
+_CANCELLED_NESTED_STACKS = _select_cancelled_nested_stacks()
+_STALLED_STACKS = _select_stalled_stacks()
+_WAITING_PROJECTS = _select_waiting_projects()
+_SNAPSHOTS_TO_DELETE = (
+    sa.select(snapshot.c.id)
+    .where(snapshot.c.delete_at <= _time("now"))
+    .order_by(snapshot.c.delete_at)
+    .limit(_LIMIT)
+)
 
 
 class SqlSweepRepository(SweepRepository):
@@ -45,24 +124,19 @@ class SqlSweepRepository(SweepRepository):
 
     def take_lost_jobs(self, now: datetime, posted_before: datetime, limit: int) -> list[JobRef]:
         """Take POSTED and RUNNING jobs without a live lease, posted before that time."""
-        lost = sa.and_(
-            resource.c.job_state.in_(_POSTED_OR_RUNNING),
-            resource.c.posted_at < posted_before,
-            resource.c.observe_at.is_(None),
-            sa.or_(resource.c.lease_expires_at.is_(None), resource.c.lease_expires_at < now),
-        )
+        values = {"now": now, "before": posted_before, "limit": limit}
         with self._database.write() as connection:
-            oldest = _oldest(connection, lost, resource.c.posted_at, limit)
-            rows = lock_matching(connection, oldest, lost)
+            oldest = list(connection.scalars(_OLDEST_LOST, values))
+            rows = lock_matching(connection, oldest, _is_lost(now, posted_before))
             apply_transition(connection, [row.id for row in rows], repost(now))
         return _counted("lost jobs", [JobRef(row.stack_id, row.version, row.id) for row in rows])
 
     def take_due_observations(self, now: datetime, until: datetime, limit: int) -> list[Resource]:
         """Take resources whose ``observe_at`` has come, and postpone it to ``until``."""
-        due = resource.c.observe_at <= now
         with self._database.write() as connection:
-            oldest = _oldest(connection, due, resource.c.observe_at, limit)
-            ids = [row.id for row in lock_matching(connection, oldest, due)]
+            oldest = list(connection.scalars(_OLDEST_DUE, {"now": now, "limit": limit}))
+            due = lock_matching(connection, oldest, resource.c.observe_at <= now)
+            ids = [row.id for row in due]
             update_rows(connection, ids, postpone_observation(until).values)
             return SqlResourceRepository(connection).get_readable(ids)
 
@@ -76,7 +150,8 @@ class SqlSweepRepository(SweepRepository):
     ) -> list[Snapshot]:
         """Take snapshots whose ``delete_at`` has come, and postpone it to ``until``."""
         with self._database.write() as connection:
-            return _take_snapshots(connection, snapshot.c.delete_at <= now, until, limit)
+            ids = connection.scalars(_SNAPSHOTS_TO_DELETE, {"now": now, "limit": limit}).all()
+            return _take_snapshots(connection, sorted(ids), now, until) if ids else []
 
     def get_next_observation_time(self) -> datetime | None:
         """Return the earliest ``observe_at`` of all resources."""
@@ -86,64 +161,28 @@ class SqlSweepRepository(SweepRepository):
 
     def find_overdue_stacks(self, now: datetime, limit: int) -> list[str]:
         """Return ids of IN_PROGRESS stacks whose deadline has passed."""
-        statement = (
-            sa.select(stack.c.id)
-            .where(stack.c.status == Status.IN_PROGRESS, stack.c.deadline_at <= now)
-            .order_by(stack.c.deadline_at)
-            .limit(limit)
-        )
-        return _counted("overdue stacks", self._select_ids(statement))
+        found = self._select_ids(_OVERDUE_STACKS, now=now, limit=limit)
+        return _counted("overdue stacks", found)
 
     def find_cancelled_nested_stacks(self, limit: int) -> list[str]:
         """Return ids of IN_PROGRESS nested stacks that their parents have cancelled."""
-        cancelled = sa.exists().where(
-            resource.c.id == stack.c.owner_resource_id,
-            resource.c.physical_id == stack.c.id,
-            resource.c.job_state == JobState.CANCELLED,
-            resource.c.observed == ObservedState.BUSY,
-        )
-        statement = (
-            sa.select(stack.c.id)
-            .where(stack.c.status == Status.IN_PROGRESS, cancelled)
-            .order_by(stack.c.id)
-            .limit(limit)
-        )
-        return _counted("cancelled nested stacks", self._select_ids(statement))
+        found = self._select_ids(_CANCELLED_NESTED_STACKS, limit=limit)
+        return _counted("cancelled nested stacks", found)
 
     def find_stalled_stacks(self, before: datetime, limit: int) -> list[tuple[str, int]]:
         """Return (id, version) of IN_PROGRESS stacks without a job in flight."""
-        read = sa.and_(stack.c.stabilizing == sa.true(), resource.c.observe_at.is_not(None))
-        busy = sa.exists().where(
-            resource.c.stack_id == stack.c.id, sa.or_(resource.c.job_state.in_(_BUSY), read)
-        )
-        statement = (
-            sa.select(stack.c.id, stack.c.version)
-            .where(stack.c.status == Status.IN_PROGRESS, stack.c.started_at < before, ~busy)
-            .limit(limit)
-        )
         with self._database.read() as connection:
-            found = [(row.id, row.version) for row in connection.execute(statement)]
+            rows = connection.execute(_STALLED_STACKS, {"before": before, "limit": limit})
+            found = [(row.id, row.version) for row in rows]
         return _counted("stalled stacks", found)
 
     def find_projects_with_schedulable_jobs(self, before: datetime, limit: int) -> list[str]:
         """Return ids of projects with stacks in progress and jobs SCHEDULABLE too long."""
-        waits = sa.exists().where(
-            resource.c.stack_id == stack.c.id,
-            resource.c.job_state == JobState.SCHEDULABLE,
-            resource.c.posted_at < before,
-        )
-        statement = (
-            sa.select(stack.c.project_id)
-            .where(stack.c.status == Status.IN_PROGRESS, waits)
-            .distinct()
-            .order_by(stack.c.project_id)
-            .limit(limit)
-        )
-        return self._select_ids(statement)
+        return self._select_ids(_WAITING_PROJECTS, before=before, limit=limit)
 
-    def _select_ids(self, statement: sa.Select[tuple[str]]) -> list[str]:
+    def _select_ids(self, statement: sa.Select[tuple[str]], **values: Any) -> list[str]:
         with self._database.read() as connection:
-            return list(connection.scalars(statement))
+            return list(connection.scalars(statement, values))
 
 
 def _counted(search: str, found: list[T]) -> list[T]:
@@ -152,20 +191,11 @@ def _counted(search: str, found: list[T]) -> list[T]:
     return found
 
 
-def _oldest(connection: Connection, condition: Any, by: sa.Column[Any], limit: int) -> list[str]:
-    statement = sa.select(resource.c.id).where(condition).order_by(by).limit(limit)
-    return list(connection.scalars(statement))
-
-
 def _take_snapshots(
-    connection: Connection, due: sa.ColumnElement[bool], until: datetime, limit: int
+    connection: Connection, ids: Sequence[str], now: datetime, until: datetime
 ) -> list[Snapshot]:
-    candidates = sa.select(snapshot.c.id).where(due).order_by(snapshot.c.delete_at).limit(limit)
-    ids = sorted(connection.scalars(candidates))
-    if not ids:
-        return []
-    columns = snapshot_rows.COLUMNS
-    selected = sa.select(*columns).where(snapshot.c.id.in_(ids), due).order_by(snapshot.c.id)
+    due = sa.and_(snapshot.c.id.in_(ids), snapshot.c.delete_at <= now)
+    selected = sa.select(*snapshot_rows.COLUMNS).where(due).order_by(snapshot.c.id)
     locked = force_index(selected, snapshot).with_for_update(skip_locked=True)
     rows = connection.execute(locked).all()
     taken = [row.id for row in rows]
