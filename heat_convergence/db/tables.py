@@ -285,6 +285,7 @@ resource = Table(
     # No index that changes with the job may begin with stack_id: InnoDB would look the
     # stack up at every change, and wait for a transaction that has locked it and waits
     # for the job.
+    Index("ix_resource_desired_stack_id", "desired", "stack_id"),
     Index("ix_resource_job_state_stack_id", "job_state", "stack_id", "id"),
     Index("ix_resource_project_id_job_state", "project_id", "job_state", "root_id", "id"),
     Index("ix_resource_job_state_posted_at", "job_state", "posted_at"),

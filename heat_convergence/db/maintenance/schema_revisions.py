@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from heat_convergence.db.connection.database import Database
 
 # The oldest first.
-KNOWN_REVISIONS = tuple(f"{number:04}" for number in (*range(1, 16), 17))
+KNOWN_REVISIONS = tuple(f"{number:04}" for number in (*range(1, 16), 17, 18))
 HEAD_REVISION = KNOWN_REVISIONS[-1]
 _TABLE = "alembic_version"
 _VERSION: sa.Select[Any] = sa.select(sa.column("version_num")).select_from(sa.table(_TABLE))

@@ -44,6 +44,15 @@ _CHUNK = 500  # few enough for the database to look rows up by key
 _INSERTED = 1000  # rows at once
 _GET = select_by_ids(COLUMNS)
 _LOCK = for_update(select_by_ids(NARROW_COLUMNS))
+_SELECT_ABSENT = force_index(
+    sa.select(resource.c.id).where(
+        resource.c.desired == DesiredState.ABSENT,
+        resource.c.stack_id == sa.bindparam("stack"),
+        resource.c.job.is_(None),
+    ),
+    resource,
+    "ix_resource_desired_stack_id",
+)
 
 
 class SqlResourceRepository(SqlRepository, ResourceRepository):
@@ -137,12 +146,8 @@ class SqlResourceRepository(SqlRepository, ResourceRepository):
 
     def delete_absent(self, stack_id: str) -> None:
         """Delete the stack's rows that are desired absent and have no job, with their edges."""
-        absent = sa.select(resource.c.id).where(
-            resource.c.stack_id == stack_id,
-            resource.c.desired == DesiredState.ABSENT,
-            resource.c.job.is_(None),
-        )
-        for some in _chunks(sorted(self._connection.scalars(absent))):
+        absent = self._connection.scalars(_SELECT_ABSENT, {"stack": stack_id})
+        for some in _chunks(sorted(absent)):
             touched = sa.or_(
                 resource_graph.c.resource_id.in_(some), resource_graph.c.needed_by.in_(some)
             )

@@ -14,11 +14,13 @@ from typing import Any
 
 import pytest
 from sqlalchemy import event
+from sqlalchemy.engine import Connection
 
 from heat_convergence.common.clock import utc_now
 from heat_convergence.convergence.ports.settings import ConvergenceSettings
 from heat_convergence.db.connection.database import Database, database_from_url
 from heat_convergence.db.maintenance import purge
+from heat_convergence.db.repositories.resources import SqlResourceRepository
 from heat_convergence.db.statements import events
 from heat_convergence.db.store import SqlStore
 from heat_convergence.db.tables import metadata
@@ -123,3 +125,18 @@ def test_what_locks_goes_by_keys(database: Database, ways: LockPlanExplainer) ->
     purge.purge_services(database, later)
     assert ways.long == {}
     assert len(ways.explained_statements) > 15
+
+
+def test_deletion_of_absent_resources_reads_no_others(database: Database) -> None:
+    service = InProcessService(SqlStore(database), ResourceTypeRegistry([TestResource()]))
+    stack_id = service.create(wide(40), name=_name())
+    service.run_until_idle()
+    with database.write() as connection:
+        before = _rows_searched(connection)
+        SqlResourceRepository(connection).delete_absent(stack_id)
+        assert _rows_searched(connection) - before < 5
+
+
+def _rows_searched(connection: Connection) -> int:
+    found = connection.exec_driver_sql("SHOW SESSION STATUS LIKE 'Handler_read_%%'")
+    return sum(int(count) for name, count in found if name.endswith(("_key", "_next")))
