@@ -17,19 +17,18 @@ from heat_convergence.convergence.quarantine.repository import (
 from heat_convergence.db.index_hints import safe_delete
 from heat_convergence.db.repositories.base import SqlRepository
 from heat_convergence.db.statements.readable_rows import check_row, read_each
+from heat_convergence.db.sweep_candidates import is_due_for_retry
 from heat_convergence.db.tables import quarantine as t
 
 _FIELDS = tuple(field.name for field in fields(QuarantineEntry))
 _COLUMNS = tuple(t.c[name] for name in _FIELDS)
-_NOW = sa.bindparam("now", type_=t.c.next_at.type)
 _DUE = (
     sa.select(*_COLUMNS)
-    .where(t.c.next_at <= _NOW, sa.or_(t.c.taken_until.is_(None), t.c.taken_until <= _NOW))
+    .where(is_due_for_retry(sa.bindparam("now", type_=t.c.next_at.type)))
     .order_by(t.c.next_at, t.c.resource_id)
     .limit(sa.bindparam("limit", type_=sa.Integer))
     .with_for_update(skip_locked=True)
 )
-"""Built once, as each sweep of an observer asks for it."""
 
 
 class SqlQuarantineRepository(SqlRepository, QuarantineRepository):

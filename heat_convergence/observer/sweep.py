@@ -1,7 +1,8 @@
 """The sweep: it finds what a lost message would have started (RULE 1).
 
 Called by the observer in intervals. Each search is bounded and inside an error boundary, so that
-one which raises does not keep the others from running.
+one which raises does not keep the others from running. As long as nothing is due, one statement
+tells so; one search may make something due for the next, so that either all run or none.
 """
 
 from __future__ import annotations
@@ -48,6 +49,8 @@ class Sweep:
         """
         limit = self.settings.sweep_limit
         late = now - timedelta(seconds=self.settings.repost_after_s)
+        if not self._is_anything_due(now, late):
+            return
         for search in (
             partial(self.lost_jobs.post_again, now, late),
             partial(self._end_overdue_stacks, now, limit),
@@ -58,6 +61,12 @@ class Sweep:
             partial(self._dispatch_projects, late, limit),
         ):
             self.stacks.boundary.search(search)
+
+    def _is_anything_due(self, now: datetime, late: datetime) -> bool:
+        """Return whether to search; true if that cannot be told."""
+        answers = [True]
+        self.stacks.boundary.search(lambda: answers.append(self.sweeps.is_anything_due(now, late)))
+        return answers[-1]
 
     def _end_overdue_stacks(self, now: datetime, limit: int) -> None:
         for stack_id in self.sweeps.find_overdue_stacks(now, limit):

@@ -35,7 +35,7 @@ from heat_convergence.common import errors
 from heat_convergence.resources.registry import IncompleteInstallation
 
 LOG = logging.getLogger(__name__)
-_WAIT_FOR_WORKERS_S = 0.5  # pause of a parent process between two looks at its workers
+_WAIT_FOR_WORKERS_S = 1  # pause of a parent process between two looks at its workers
 
 
 class DaemonWorker(Protocol):

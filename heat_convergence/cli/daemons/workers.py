@@ -53,7 +53,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 LOG = logging.getLogger(__name__)
 _RETRY_ROUND_S = 1.0
-_WATCH_INTERVAL_S = 0.5  # between two looks at the locks of the host's other workers
+_WATCH_INTERVAL_S = 1  # between two looks at the locks of the host's other workers
 
 
 class ContextExecutor(ThreadPoolExecutor):

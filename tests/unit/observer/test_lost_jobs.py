@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -52,6 +53,22 @@ def test_one_sweep_finds_all_lost_jobs() -> None:
     observer, _store, bus = build(230, job_state=JobState.POSTED, posted_at=time_at(1))
     observer.tick()
     assert len(set(bus.ids)) == len(bus.ids) == 230
+
+
+def test_sweep_that_cannot_tell_whether_anything_is_due_searches() -> None:
+    observer, store, bus = build(3, job_state=JobState.POSTED, posted_at=time_at(1))
+    raising = Mock(side_effect=RuntimeError("of a test"))
+    store.sweeps.is_anything_due = raising  # type: ignore[method-assign]
+    observer.tick()
+    assert raising.called
+    assert len(bus.ids) == 3
+
+
+def test_sweep_searches_for_nothing_when_nothing_is_due() -> None:
+    observer, store, bus = build(3, job_state=JobState.POSTED, posted_at=time_at(1))
+    store.sweeps.is_anything_due = Mock(return_value=False)  # type: ignore[method-assign]
+    observer.tick()
+    assert bus.ids == []
 
 
 @pytest.mark.parametrize("count", [3, 2 * SETTINGS.sweep_limit + 1])

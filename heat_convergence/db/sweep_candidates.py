@@ -1,0 +1,117 @@
+"""The statements that find what is due, for the sweeps of observers.
+
+Built once, since nearly all searches find nothing.  Those that read ids have a limit and no locks:
+repositories lock those of the rows that still match.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+
+from heat_convergence.convergence.model.action import Status
+from heat_convergence.convergence.model.job import IN_FLIGHT, JobState, ObservedState
+from heat_convergence.db.tables import quarantine, resource, snapshot, stack
+
+_POSTED_OR_RUNNING = sorted({JobState.POSTED, JobState.RUNNING})
+_BUSY = sorted(IN_FLIGHT | {JobState.AT_BREAKPOINT})
+_LIMIT = sa.bindparam("limit", type_=sa.Integer)
+
+Time = datetime | sa.BindParameter[datetime]
+
+
+def _time(name: str) -> sa.BindParameter[datetime]:
+    return sa.bindparam(name, type_=resource.c.observe_at.type)
+
+
+def is_lost(now: Time, posted_before: Time) -> sa.ColumnElement[bool]:
+    """Build the condition of jobs without a live lease that were posted before that time."""
+    return sa.and_(
+        resource.c.job_state.in_(_POSTED_OR_RUNNING),
+        resource.c.posted_at < posted_before,
+        resource.c.observe_at.is_(None),
+        sa.or_(resource.c.lease_expires_at.is_(None), resource.c.lease_expires_at < now),
+    )
+
+
+def is_due_for_retry(now: Time) -> sa.ColumnElement[bool]:
+    """Build the condition of quarantined resources that nobody tries to delete, but should."""
+    c = quarantine.c
+    return sa.and_(c.next_at <= now, sa.or_(c.taken_until.is_(None), c.taken_until <= now))
+
+
+def _select_oldest(condition: sa.ColumnElement[bool], by: sa.Column[Any]) -> sa.Select[Any]:
+    return sa.select(resource.c.id).where(condition).order_by(by).limit(_LIMIT)
+
+
+def _select_cancelled_nested_stacks() -> sa.Select[tuple[str]]:
+    cancelled = sa.exists().where(
+        resource.c.id == stack.c.owner_resource_id,
+        resource.c.physical_id == stack.c.id,
+        resource.c.job_state == JobState.CANCELLED,
+        resource.c.observed == ObservedState.BUSY,
+    )
+    of_parents = sa.and_(stack.c.status == Status.IN_PROGRESS, cancelled)
+    return sa.select(stack.c.id).where(of_parents).order_by(stack.c.id).limit(_LIMIT)
+
+
+def _select_stalled_stacks() -> sa.Select[tuple[str, int]]:
+    read = sa.and_(stack.c.stabilizing == sa.true(), resource.c.observe_at.is_not(None))
+    busy = sa.exists().where(
+        resource.c.stack_id == stack.c.id, sa.or_(resource.c.job_state.in_(_BUSY), read)
+    )
+    started = stack.c.started_at < _time("before")
+    return (
+        sa.select(stack.c.id, stack.c.version)
+        .where(stack.c.status == Status.IN_PROGRESS, started, ~busy)
+        .limit(_LIMIT)
+    )
+
+
+def _select_waiting_projects() -> sa.Select[tuple[str]]:
+    waits = sa.exists().where(
+        resource.c.stack_id == stack.c.id,
+        resource.c.job_state == JobState.SCHEDULABLE,
+        resource.c.posted_at < _time("before"),
+    )
+    return (
+        sa.select(stack.c.project_id)
+        .where(stack.c.status == Status.IN_PROGRESS, waits)
+        .distinct()
+        .order_by(stack.c.project_id)
+        .limit(_LIMIT)
+    )
+
+
+OLDEST_LOST = _select_oldest(is_lost(_time("now"), _time("before")), resource.c.posted_at)
+OLDEST_DUE = _select_oldest(resource.c.observe_at <= _time("now"), resource.c.observe_at)
+OVERDUE_STACKS = (
+    sa.select(stack.c.id)
+    .where(stack.c.status == Status.IN_PROGRESS, stack.c.deadline_at <= _time("now"))
+    .order_by(stack.c.deadline_at)
+    .limit(_LIMIT)
+)
+CANCELLED_NESTED_STACKS = _select_cancelled_nested_stacks()
+STALLED_STACKS = _select_stalled_stacks()
+WAITING_PROJECTS = _select_waiting_projects()
+SNAPSHOTS_TO_DELETE = (
+    sa.select(snapshot.c.id)
+    .where(snapshot.c.delete_at <= _time("now"))
+    .order_by(snapshot.c.delete_at)
+    .limit(_LIMIT)
+)
+_DUE_QUARANTINED = sa.select(quarantine.c.resource_id).where(is_due_for_retry(_time("now")))
+_CANDIDATES = (
+    OLDEST_LOST,
+    OVERDUE_STACKS,
+    CANCELLED_NESTED_STACKS,
+    STALLED_STACKS,
+    SNAPSHOTS_TO_DELETE,
+    _DUE_QUARANTINED,
+    WAITING_PROJECTS,
+)
+ANYTHING_DUE = sa.select(
+    sa.or_(*(each.order_by(None).limit(None).exists() for each in _CANDIDATES))
+)

@@ -1,0 +1,108 @@
+"""Whether anything is due: true for whatever one of the sweep's searches would find."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from heat_convergence.convergence.model.action import Action, Status
+from heat_convergence.convergence.model.job import JobState, ObservedState
+from heat_convergence.convergence.model.snapshot import Snapshot
+from heat_convergence.convergence.ports.store import Transaction
+from heat_convergence.convergence.quarantine.entry import QuarantineEntry
+from heat_convergence.db.connection.database import Database
+from heat_convergence.db.store import SqlStore
+from heat_convergence.testing.sample_rows import resource_row, stack_row, time_at
+
+NOW, LATE, LONG_AGO, MUCH_LATER = time_at(10), time_at(5), time_at(1), time_at(99)
+
+
+def lost_job(tx: Transaction) -> None:
+    _add_resource(tx, job_state=JobState.POSTED, posted_at=LONG_AGO)
+
+
+def overdue_stack(tx: Transaction) -> None:
+    tx.stacks.update("one", status=Status.IN_PROGRESS, deadline_at=NOW)
+
+
+def stack_without_a_job(tx: Transaction) -> None:
+    tx.stacks.update("one", status=Status.IN_PROGRESS, started_at=LONG_AGO)
+
+
+def cancelled_nested_stack(tx: Transaction) -> None:
+    cancelled = {"job_state": JobState.CANCELLED, "observed": ObservedState.BUSY}
+    _add_resource(tx, physical_id="two", **cancelled)
+    times = {"started_at": MUCH_LATER, "deadline_at": MUCH_LATER}
+    tx.stacks.insert(stack_row("two", owner_id="one", owner_resource_id="a", **times))
+
+
+def job_that_waits_for_the_bus(tx: Transaction) -> None:
+    tx.stacks.update("one", status=Status.IN_PROGRESS)
+    _add_resource(tx, job_state=JobState.SCHEDULABLE, posted_at=LONG_AGO)
+
+
+def snapshot_to_delete(tx: Transaction) -> None:
+    tx.snapshots.insert(
+        Snapshot(
+            id="saved",
+            stack_id="one",
+            project_id="p",
+            name=None,
+            version=1,
+            action=Action.CREATE,
+            status=Status.COMPLETE,
+            status_reason="",
+            goal_id="none",
+            created_at=LONG_AGO,
+            delete_at=NOW,
+        )
+    )
+
+
+def quarantined_resource(tx: Transaction) -> None:
+    entry = QuarantineEntry(
+        resource_id="a",
+        stack_id="one",
+        root_id="one",
+        project_id="p",
+        stack_name="one",
+        resource_name="a",
+        resource_type="Sim::Resource",
+        physical_id="p-a",
+        reason="in use",
+        since=LONG_AGO,
+        next_at=NOW,
+    )
+    tx.quarantine.add([entry])
+
+
+@pytest.mark.parametrize(
+    "add_due",
+    [
+        lost_job,
+        overdue_stack,
+        stack_without_a_job,
+        cancelled_nested_stack,
+        job_that_waits_for_the_bus,
+        snapshot_to_delete,
+        quarantined_resource,
+    ],
+)
+def test_what_a_search_finds_is_due(
+    database: Database, add_due: Callable[[Transaction], None]
+) -> None:
+    store = SqlStore(database)
+    times = {"started_at": MUCH_LATER, "deadline_at": MUCH_LATER}
+    with store.transaction() as tx:
+        tx.stacks.insert(stack_row("one", status=Status.COMPLETE, **times))
+        tx.resources.insert([resource_row("b", stack_id="one", job=None, job_state=None)])
+    assert not store.sweeps.is_anything_due(NOW, LATE)
+    with store.transaction() as tx:
+        add_due(tx)
+    assert store.sweeps.is_anything_due(NOW, LATE)
+
+
+def _add_resource(tx: Transaction, **columns: Any) -> None:
+    tx.resources.insert([resource_row("a", stack_id="one", **columns)])
