@@ -25,7 +25,7 @@ from heat_convergence.db.drift.watch_repository import SqlWatchRepository
 from heat_convergence.db.plans.repository import SqlPlanRepository
 from heat_convergence.db.quarantine_repository import SqlQuarantineRepository
 from heat_convergence.db.repositories.contents import SqlContentRepository
-from heat_convergence.db.repositories.events import SqlEventRepository
+from heat_convergence.db.repositories.events import DeferredEvents
 from heat_convergence.db.repositories.goals import SqlGoalRepository
 from heat_convergence.db.repositories.graph import SqlGraphRepository
 from heat_convergence.db.repositories.incarnations import SqlIncarnationRepository
@@ -58,7 +58,7 @@ class SqlTransaction:
         self.jobs = SqlJobRepository(connection)
         self.graph = SqlGraphRepository(connection)
         self.readiness = SqlReadinessRepository(connection)
-        self.events = SqlEventRepository(connection)
+        self.events = DeferredEvents(connection)
         self.quarantine = SqlQuarantineRepository(connection)
 
 
@@ -93,6 +93,7 @@ class SqlStore:
         with self.database.write() as connection:
             tx = SqlTransaction(connection)
             yield tx
+            tx.events.insert_deferred()
             new: list[NotificationEvent] = []
             if self._notify is not None and tx.events.stack_events:
                 new = notification_events.get_notification_events(

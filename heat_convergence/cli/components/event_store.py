@@ -24,7 +24,7 @@ from heat_convergence.convergence.ports.store import Transaction
 from heat_convergence.db.connection.database import Database
 from heat_convergence.db.reads import event_sinks, stacks
 from heat_convergence.db.reads.stacks import StackFilter
-from heat_convergence.db.repositories.events import SqlEventRepository
+from heat_convergence.db.repositories.events import DeferredEvents
 from heat_convergence.db.repositories.goals import SqlGoalRepository
 from heat_convergence.db.repositories.stacks import SqlStackRepository
 from heat_convergence.db.store import SqlStore, SqlTransaction
@@ -36,10 +36,10 @@ EventCallback = Callable[[Sequence[Event], CommittedGoals], object]
 """Function of events, and of the goals of their stacks as far as they are known."""
 
 
-class _RecordingEvents(SqlEventRepository):
+class _RecordingEvents(DeferredEvents):
     """Events that are also kept until the commit."""
 
-    def __init__(self, events: SqlEventRepository) -> None:
+    def __init__(self, events: DeferredEvents) -> None:
         super().__init__(events._connection)
         self.inserted: list[Event] = []
 

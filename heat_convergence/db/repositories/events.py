@@ -39,6 +39,24 @@ class SqlEventRepository(SqlRepository, EventRepository):
         insert_rows(self._connection, event_table, [_with_encryption(row) for row in rows])
 
 
+class DeferredEvents(SqlEventRepository):
+    """Events of one transaction, which no step of it reads: one statement before the commit."""
+
+    def __init__(self, connection: Connection) -> None:
+        """Start without events."""
+        super().__init__(connection)
+        self._deferred: list[Event] = []
+
+    def insert(self, events: Sequence[Event]) -> None:
+        """Keep events until the end of the transaction."""
+        self._deferred += events
+
+    def insert_deferred(self) -> None:
+        """Insert the events, as the last thing that the transaction writes."""
+        events, self._deferred = self._deferred, []
+        super().insert(events)
+
+
 def _with_encryption(columns: dict[str, Any]) -> dict[str, Any]:
     if columns["sensitive"] and columns["properties"] is not None:
         columns["properties"] = SensitiveValue(columns["properties"])
