@@ -1,4 +1,4 @@
-"""Whether anything is due: true for whatever one of the sweep's searches would find."""
+"""Due work: whatever one of the searches of a sweep would find."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def test_one_sweep_finds_all_lost_jobs() -> None:
     assert len(set(bus.ids)) == len(bus.ids) == 230
 
 
-def test_sweep_that_cannot_tell_whether_anything_is_due_searches() -> None:
+def test_sweep_searches_when_the_query_for_due_work_raises() -> None:
     observer, store, bus = build(3, job_state=JobState.POSTED, posted_at=time_at(1))
     raising = Mock(side_effect=RuntimeError("of a test"))
     store.sweeps.is_anything_due = raising  # type: ignore[method-assign]
