@@ -175,6 +175,13 @@ def test_stacks_that_stay_the_same_are_encoded_once(
     monkeypatch.setattr(stack_view, "format_stack_summary", note)
     assert len(service.send("GET", "/stacks").json["stacks"]) == 4
     assert encoded == []
+    with service.services.store.transaction() as tx:
+        tx.stacks.update(uid(2), status_reason="long" * 1000)
+    service.send("GET", "/stacks")
+    assert _listed_stack(service, "b")["stack_status_reason"] == "long" * 1000
+    assert encoded == ["b", "b"]  # so that what is kept has a limit
+    with service.services.store.transaction() as tx:
+        tx.stacks.update(uid(2), status_reason="broken")
 
 
 def _listed_stack(service: LocalService, name: str) -> dict[str, Json]:

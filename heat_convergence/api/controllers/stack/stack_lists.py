@@ -20,7 +20,8 @@ from heat_convergence.common.strict_json import encode_json
 from heat_convergence.db.reads.stack_summaries import StackSummary, decode_row, list_converted
 from heat_convergence.db.reads.stacks import Pagination, StackFilter
 
-_KEPT_STACKS = 16384  # a kilobyte each
+_KEPT_STACKS = 16384  # a kilobyte each, and a few at most
+_KEPT_CHARACTERS, _KEPT_TAGS = 1024, 16  # of URL and reason; a stack with more is not kept
 
 
 class EncodedStack(NamedTuple):
@@ -45,10 +46,19 @@ def join_encoded(stacks: Sequence[EncodedStack]) -> orjson.Fragment:
     return orjson.Fragment(b"[" + b",".join([each.json for each in stacks]) + b"]")
 
 
-@lru_cache(maxsize=_KEPT_STACKS)
 def _encode_row(base_url: str, with_project: bool, *row: Any) -> EncodedStack | None:
+    reason, tags = row[-2:]
+    is_long = len(base_url) + len(reason) > _KEPT_CHARACTERS or len(tags) > _KEPT_TAGS
+    encode = _encode_new if is_long else _encode_kept
+    return encode(base_url, with_project, *row)
+
+
+def _encode_new(base_url: str, with_project: bool, *row: Any) -> EncodedStack | None:
     summary = decode_row(*row)
     return None if summary is None else _encode(base_url, with_project, summary)
+
+
+_encode_kept = lru_cache(maxsize=_KEPT_STACKS)(_encode_new)
 
 
 def _encode(base_url: str, with_project: bool, summary: StackSummary) -> EncodedStack:
