@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections import Counter, defaultdict
+from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -98,8 +98,8 @@ def test_the_other_engine_finishes_a_tree_when_one_is_killed(
     assert {one.resource_status for one in made} == {"CREATE_COMPLETE"}
     leaves = [one for one in made if one.resource_type == FILE_TYPE]
     assert len({one.physical_resource_id for one in leaves}) == WIDTH * WIDTH * LEAVES
-    calls = Counter(action for action, _ in FileCloudAudit.of_directory(cloud).calls)
-    assert calls["create"] == WIDTH * WIDTH * LEAVES
+    # Not by the noted calls: the killed engine may have created a file without noting it.
+    assert FileCloudAudit.of_directory(cloud).duplicated_names() == []
     user.heat.stacks.delete("tree")
     user.wait_deleted("tree")
     assert query_rows(mariadb_url, "SELECT id FROM resource") == []
