@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -45,7 +44,6 @@ _MAX_EVENTS = 10_000  # that wait in one process
 _MAX_BATCH = 200  # events that are sent together
 _SEND_LIMIT_S = 10.0  # of the events of one stack to one sink
 _IDLE_S = 5.0  # after which the thread ends
-_COLLECT_S = 0.1  # for events that follow at once: stacks are created and changed in groups
 _DROPPED = "events not sent to sinks: dropped=%(dropped)s"
 LoadStacks = Callable[[Sequence[str]], Mapping[str, Stack]]
 
@@ -165,8 +163,6 @@ class EventDispatcher:
             while len(batch) < _MAX_BATCH:
                 blocks = wait_s is not None and not batch
                 batch.append(self._queue.get(block=blocks, timeout=wait_s if blocks else None))
-                if blocks and self._queue.qsize() < _MAX_BATCH:
-                    time.sleep(_COLLECT_S)
         except Empty:
             pass
         return batch

@@ -20,11 +20,7 @@ from heat_convergence.common.errors import Forbidden
 from heat_convergence.convergence.model.action import Status
 from heat_convergence.convergence.model.event import Event
 from heat_convergence.stacks.event_sinks import event_dispatcher
-from heat_convergence.stacks.event_sinks.event_dispatcher import (
-    CommittedGoals,
-    DispatchSources,
-    EventDispatcher,
-)
+from heat_convergence.stacks.event_sinks.event_dispatcher import DispatchSources, EventDispatcher
 from heat_convergence.stacks.event_sinks.lifecycle_plugins import (
     LifecyclePlugin,
     LifecyclePlugins,
@@ -278,28 +274,6 @@ def test_thread_dispatches_and_survives_errors(monkeypatch: pytest.MonkeyPatch) 
     assert served.wait(10)
     dispatcher([event(2)])
     assert again.wait(10)
-
-
-def test_thread_reads_the_goals_of_events_that_follow_at_once_together(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(event_dispatcher, "_COLLECT_S", 0.3)
-    requested: list[Collection[str]] = []
-    ended = threading.Event()
-
-    def find_parts(goal_ids: Collection[str]) -> Mapping[str, str]:
-        requested.append(sorted(goal_ids))
-        ended.set()
-        return dict.fromkeys(goal_ids, "part")
-
-    sources = DispatchSources(
-        lambda _ids: {}, find_parts, lambda parts: {part: [] for part in parts}, lambda _tree: None
-    )
-    dispatcher = EventDispatcher(sources, LifecyclePlugins(()), ErrorLog())
-    for number in range(3):
-        dispatcher([event(number)], CommittedGoals({"s": f"goal-{number}"}))
-    assert ended.wait(10)
-    assert requested == [["goal-0", "goal-1", "goal-2"]]
 
 
 def test_plugins_are_called_around_operations(testbed: SinkTestbed, heat: ProjectClient) -> None:
