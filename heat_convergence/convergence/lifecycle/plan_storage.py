@@ -90,7 +90,8 @@ def store_plan(
     tx.graph.add_edges(stack.id, stack.version, plan.edges)
     _add_physical_dependencies(tx, stack, jobs)
     tx.events.insert([context.stack_event(stack, Status.IN_PROGRESS, stack.status_reason)])
-    return _start(tx, stack, jobs, context, _dispatch(tx, stack, jobs, context))
+    held = _hold(tx, stack, jobs, context)
+    return _start(tx, stack, jobs, context, _dispatch(tx, stack, jobs, held, context))
 
 
 def store_first_plans(
@@ -166,14 +167,21 @@ def _write_rows(
     _write_rescheduled(tx, [row for row in jobs if row.id in rescheduled], previous)
 
 
-def _dispatch(
+def _hold(
     tx: Transaction, stack: Stack, jobs: Sequence[Resource], context: TraversalContext
-) -> tuple[OutgoingMessage, ...]:
+) -> bool:
+    """Hold the jobs that may start and that have a hook before them; return whether some have."""
     startable = [row for row in jobs if row.job.state in _STARTABLE]
-    if breakpoints.pause_before_jobs(tx, stack, startable, context):
+    return bool(breakpoints.pause_before_jobs(tx, stack, startable, context))
+
+
+def _dispatch(
+    tx: Transaction, stack: Stack, jobs: Sequence[Resource], held: bool, context: TraversalContext
+) -> tuple[OutgoingMessage, ...]:
+    if held:
         # Others take the places in flight of those that were held.
         return dispatch.schedule_leaves(tx, stack, (), context)
-    if startable or stack.version > 1:
+    if stack.version > 1 or any(row.job.state in _STARTABLE for row in jobs):
         return dispatch.dispatch_next(tx, stack, context)
     return ()  # a new stack without leaves has no influence on others
 
@@ -187,8 +195,11 @@ def _dispatch_new(
 ) -> list[tuple[OutgoingMessage, ...]]:
     """Return the messages of each new stack; those about other stacks are the first one's."""
     if load is None:
+        # The dispatch of one stack may post jobs of the others, so that all are held before.
+        held = [_hold(tx, stack, rows, context) for stack, rows in zip(stacks, jobs, strict=True)]
         return [
-            _dispatch(tx, stack, rows, context) for stack, rows in zip(stacks, jobs, strict=True)
+            _dispatch(tx, stack, rows, own, context)
+            for stack, rows, own in zip(stacks, jobs, held, strict=True)
         ]
     if load.has_schedulable:
         return [dispatch.dispatch_next(tx, stacks[0], context, load), *([()] * (len(stacks) - 1))]
