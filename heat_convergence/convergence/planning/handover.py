@@ -114,13 +114,19 @@ def _placed(row: Resource, move: ResourceMove) -> Resource:
 
 
 def settle(row: Resource, desired: DesiredResource) -> Resource:
-    """Return the row with the goal's definition, as if that had been applied already."""
+    """Return the row with the goal's definition, applied if that of the row has been.
+
+    It has not where a check superseded an update: the next update must still apply the change.
+    """
     sensitive = desired.sensitive or row.desired.sensitive
+    is_applied = row.physical.applied_hash == row.desired.definition_hash
     return replace(
         row,
         identity=replace(row.identity, type=desired.type),
         desired=replace(definition_of(desired), sensitive=sensitive),
-        physical=replace(row.physical, applied_hash=desired.definition_hash),
+        physical=replace(
+            row.physical, applied_hash=desired.definition_hash if is_applied else None
+        ),
     )
 
 

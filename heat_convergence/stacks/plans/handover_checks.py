@@ -144,13 +144,14 @@ def require_settled(action: PlanAction, stack: Stack, names: Sequence[str]) -> N
     """Require that no resource of a goal has anything to do.
 
     Raises:
-        HTTPBadRequest: some have, because they failed before or have hooks.
+        HTTPBadRequest: some have, because they failed before, have hooks or lack a change.
     """
     if names:
         raise errors.HTTPBadRequest(
             f"A plan to {action} leaves all resources as they are, but an update of stack"
-            f" {stack.name} would act on {_joined(names)}: they have hooks, have failed or are"
-            " marked unhealthy. Update the stack before."
+            f" {stack.name} would act on {_joined(names)}: they have hooks, have failed, are"
+            " marked unhealthy or lack a change of an update that did not end. Update the stack"
+            " before."
         )
 
 

@@ -55,6 +55,14 @@ def test_what_has_failed_or_is_superfluous_stays_unsettled() -> None:
     assert list_unsettled(settled, desired, plan_context()) == ["a", "c"]
 
 
+def test_what_lacks_a_change_of_a_superseded_update_stays_unsettled() -> None:
+    rows = complete_rows("a", "b")
+    rows[0] = changed_row(rows[0], applied_hash=None)
+    desired = desired_by_name(desired_resource("a", text="2"), desired_resource("b", text="2"))
+    settled = settle_rows(rows, desired)
+    assert list_unsettled(settled, desired, plan_context()) == ["a"]
+
+
 def test_a_resource_that_the_goal_adds_is_unsettled() -> None:
     desired = desired_by_name(desired_resource("a"), desired_resource("b"))
     rows = settle_rows(complete_rows("a"), desired)
