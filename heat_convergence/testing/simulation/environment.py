@@ -244,7 +244,8 @@ class SimulatedEnvironment(SimulationContext):
 
         The reasons: a failure noted for its tree or its former tree, an owner that
         cancelled it, a newer request that superseded it, a check of a resource that was
-        never created, or a breakpoint that nobody cleared in time.
+        never created (of the stack itself, or of one nested in it), or a breakpoint that
+        nobody cleared in time.
         """
         reason = stack.status_reason
         cancelled = stack.owner_id is not None and "cancelled" in reason
@@ -257,7 +258,7 @@ class SimulatedEnvironment(SimulationContext):
         return any(
             self.expected_failures.get(state.stack.id)
             or any(row.job.hook for row in state.resources)
-            or (stack.action is Action.CHECK and _lacks_a_resource(state))
+            or (Action.CHECK in (stack.action, state.stack.action) and _lacks_a_resource(state))
             for state in self.invariant_checker.stack_states.values()
             if state.stack.tree_id in trees
         )

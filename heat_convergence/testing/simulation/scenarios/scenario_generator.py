@@ -229,7 +229,9 @@ def quarantine_scenario(seed: int, *, steps: int = 400, store: str = "memory") -
                 request = UserRequest(operation, name, resource=resource)
                 requests += _at_random_times(rng, request, tree.horizon_s, 2)
     call = {**tree.fault_probabilities.get("call", {}), "permanent": rng.choice((0.05, 0.3))}
-    settings = replace(tree.config.settings, retry_limit=rng.choice((0, 1)), action_timeout_s=60.0)
+    settings = replace(
+        tree.config.settings, retry_limit=rng.choice((0, 1)), action_timeout_s=120.0
+    )
     return replace(
         tree,
         config=replace(tree.config, settings=settings),
