@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any
 
-from heat_convergence.convergence.quarantine.entry import QuarantineEntry
 from heat_convergence.db.quarantine_repository import SqlQuarantineRepository
+from heat_convergence.testing.sample_rows import quarantine_entry
 
 _NEXT_TRY_AFTER = timedelta(days=1)
 
@@ -20,8 +20,8 @@ def add_quarantined(connection: Any, now: datetime, resource_id: str, *, project
         resource_id: The id of the entry.
         project_id: The project that owns it.
     """
-    entry = QuarantineEntry(
-        resource_id=resource_id,
+    entry = quarantine_entry(
+        resource_id,
         stack_id="gone",
         root_id="gone",
         project_id=project_id,
@@ -29,7 +29,6 @@ def add_quarantined(connection: Any, now: datetime, resource_id: str, *, project
         resource_name="a",
         resource_type="OS::Heat::TestResource",
         physical_id="p-1",
-        reason="it is in use",
         since=now,
         next_at=now + _NEXT_TRY_AFTER,
     )

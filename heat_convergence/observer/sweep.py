@@ -1,8 +1,8 @@
 """The sweep: it finds what a lost message would have started (RULE 1).
 
-Called by the observer in intervals. Each search is bounded and inside an error boundary, so that
-one which raises does not keep the others from running. As long as nothing is due, one statement
-tells so; one search may make something due for the next, so that either all run or none.
+Called by the observer in intervals. One statement asks whether anything is due. If so, all
+searches run, since each may make something due for the next. Each search is bounded and inside
+an error boundary, so that one which raises does not keep the others from running.
 """
 
 from __future__ import annotations
@@ -63,10 +63,15 @@ class Sweep:
             self.stacks.boundary.search(search)
 
     def _is_anything_due(self, now: datetime, late: datetime) -> bool:
-        """Return whether to search; true if that cannot be told."""
-        answers = [True]
-        self.stacks.boundary.search(lambda: answers.append(self.sweeps.is_anything_due(now, late)))
-        return answers[-1]
+        """Return whether a search would find anything, and true if the query raises."""
+        due = True
+
+        def query() -> None:
+            nonlocal due
+            due = self.sweeps.is_anything_due(now, late)
+
+        self.stacks.boundary.search(query)
+        return due
 
     def _end_overdue_stacks(self, now: datetime, limit: int) -> None:
         for stack_id in self.sweeps.find_overdue_stacks(now, limit):

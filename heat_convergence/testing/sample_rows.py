@@ -20,7 +20,9 @@ from heat_convergence.convergence.model.resource import (
 )
 from heat_convergence.convergence.model.resource_columns import with_values
 from heat_convergence.convergence.model.service_record import ServiceRecord
+from heat_convergence.convergence.model.snapshot import Snapshot
 from heat_convergence.convergence.model.stack import Stack
+from heat_convergence.convergence.quarantine.entry import QuarantineEntry
 
 START_TIME = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -105,6 +107,40 @@ def event_row(event_id: str, **values: Any) -> Event:
         "created_at": START_TIME,
     }
     return Event(**{**defaults, **values})
+
+
+def snapshot_row(snapshot_id: str = "snapshot-1", **values: Any) -> Snapshot:
+    """Return a snapshot that has been taken, without data."""
+    defaults: dict[str, Any] = {
+        "id": snapshot_id,
+        "stack_id": "stack-1",
+        "project_id": "project-1",
+        "name": None,
+        "version": 1,
+        "action": Action.CREATE,
+        "status": Status.COMPLETE,
+        "status_reason": "",
+        "goal_id": "goal-1",
+        "created_at": START_TIME,
+    }
+    return Snapshot(**{**defaults, **values})
+
+
+def quarantine_entry(resource_id: str = "a", **values: Any) -> QuarantineEntry:
+    """Return a quarantined resource whose stack is still being deleted."""
+    defaults: dict[str, Any] = {
+        "resource_id": resource_id,
+        "stack_id": "stack-1",
+        "root_id": "stack-1",
+        "project_id": "project-1",
+        "stack_name": "red",
+        "resource_name": resource_id,
+        "resource_type": "Sim::Resource",
+        "physical_id": f"p-{resource_id}",
+        "reason": "it is in use",
+        "since": START_TIME,
+    }
+    return QuarantineEntry(**{**defaults, **values})
 
 
 def service_row(service_id: str = "service-1", **values: Any) -> ServiceRecord:

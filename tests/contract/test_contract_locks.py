@@ -11,16 +11,20 @@ import sqlalchemy as sa
 from sqlalchemy import event
 
 from heat_convergence.convergence.model import job_transitions
-from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.graph_edge import Edge
 from heat_convergence.convergence.model.job import DesiredState, JobState, ObservedState
-from heat_convergence.convergence.model.snapshot import Snapshot
 from heat_convergence.db.connection.galera import GALERA_KEY
 from heat_convergence.db.maintenance import purge
 from heat_convergence.db.store import SqlStore, SqlTransaction
 from heat_convergence.db.tables import stack as stack_table
 from heat_convergence.testing.memory.store import MemoryStore
-from heat_convergence.testing.sample_rows import goal_row, resource_row, stack_row, time_at
+from heat_convergence.testing.sample_rows import (
+    goal_row,
+    resource_row,
+    snapshot_row,
+    stack_row,
+    time_at,
+)
 
 
 def test_claim_skips_locked_rows(shared):
@@ -184,20 +188,7 @@ def test_stacks_are_deleted_concurrently(shared, delete):
         with shared.store.transaction() as tx:
             tx.graph.add_edges(stack, 1, [Edge(one, None) for one in ids])
             tx.goals.insert(goal_row(f"goal-{stack}", stack_id=stack))
-            tx.snapshots.insert(
-                Snapshot(
-                    id=f"saved-{stack}",
-                    stack_id=stack,
-                    project_id="p",
-                    name=None,
-                    version=1,
-                    action=Action.CREATE,
-                    status=Status.COMPLETE,
-                    status_reason="",
-                    goal_id="none",
-                    created_at=time_at(0),
-                )
-            )
+            tx.snapshots.insert(snapshot_row(f"saved-{stack}", stack_id=stack))
 
     def other() -> None:
         with shared.store.transaction() as tx:

@@ -7,21 +7,9 @@ from dataclasses import replace
 import pytest
 
 from heat_convergence.convergence.model.action import Action, Status
-from heat_convergence.convergence.model.snapshot import Snapshot
-from heat_convergence.testing.sample_rows import goal_row, stack_row, time_at
+from heat_convergence.testing.sample_rows import goal_row, snapshot_row, stack_row, time_at
 
-SAVED = Snapshot(
-    id="1",
-    stack_id="stack-1",
-    project_id="project-1",
-    name="before",
-    version=2,
-    action=Action.CREATE,
-    status=Status.IN_PROGRESS,
-    status_reason="",
-    goal_id="goal-1",
-    created_at=time_at(1),
-)
+SAVED = snapshot_row("1", name="before", version=2, status=Status.IN_PROGRESS)
 
 
 def test_snapshot_round_trip(seeder):

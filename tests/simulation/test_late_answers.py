@@ -91,7 +91,7 @@ def _count_old_readiness(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_late_answers_violate_no_rule(seed: int, pause_s: float) -> None:
     violation, late_count = run(seed, pause_s)
     assert violation is None
-    assert late_count > UPDATES
+    assert late_count >= UPDATES
 
 
 @pytest.mark.parametrize(

@@ -104,11 +104,11 @@ class SweepRepository(Protocol):
     """Periodic searches of the observer; each method is a transaction of its own."""
 
     def is_anything_due(self, now: datetime, before: datetime) -> bool:
-        """Return whether a search of the sweep may find anything.
+        """Return whether a search of the sweep would find anything.
 
         Args:
             now: the time.
-            before: the time since before which what waits for a message has lost it.
+            before: jobs posted and traversals started before this time are late.
         """
 
     def take_lost_jobs(self, now: datetime, posted_before: datetime, limit: int) -> list[JobRef]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 
 from heat_convergence.convergence.drift.change_hints import ChangeHints
 from heat_convergence.convergence.lifecycle.nested.parent_notification import (
@@ -24,9 +25,21 @@ from heat_convergence.convergence.model.service_record import ServiceRecord
 from heat_convergence.convergence.model.snapshot import Snapshot
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.ports.store import SweepRepository, WorkerRepository
+from heat_convergence.testing.memory.quarantine.repository import is_due_for_retry
 from heat_convergence.testing.memory.transaction import MemorySession
 
 _POSTED_OR_RUNNING = frozenset({JobState.POSTED, JobState.RUNNING})
+
+
+def is_lost(row: Resource, now: datetime, posted_before: datetime) -> bool:
+    """Return whether the job of the resource must be posted again."""
+    return (
+        row.job.state in _POSTED_OR_RUNNING
+        and row.job.posted_at is not None
+        and row.job.posted_at < posted_before
+        and row.observation.observe_at is None
+        and (row.lease.expires_at is None or row.lease.expires_at < now)
+    )
 
 
 class MemorySweepRepository(SweepRepository):
@@ -36,25 +49,23 @@ class MemorySweepRepository(SweepRepository):
         """Use the tables of ``session``."""
         self._session = session
 
-    def is_anything_due(self, _now: datetime, _before: datetime) -> bool:
-        """Return true: all searches run, so that a simulation judges each of them."""
-        return True
+    def is_anything_due(self, now: datetime, before: datetime) -> bool:
+        """Return whether a search of the sweep would find anything."""
+        quarantined = self._session.tables.quarantine.values()
+        return bool(
+            self._find_lost_jobs(now, before, 1)
+            or self.find_overdue_stacks(now, 1)
+            or self.find_cancelled_nested_stacks(1)
+            or self.find_stalled_stacks(before, 1)
+            or self._find_snapshots_to_delete(now)
+            or any(is_due_for_retry(each, now) for each in quarantined)
+            or self.find_projects_with_schedulable_jobs(before, 1)
+        )
 
     def take_lost_jobs(self, now: datetime, posted_before: datetime, limit: int) -> list[JobRef]:
         """Take POSTED and RUNNING jobs without a live lease, posted before that time."""
-
-        def is_lost(row: Resource) -> bool:
-            """Return whether the job must be posted again."""
-            return (
-                row.job.state in _POSTED_OR_RUNNING
-                and row.job.posted_at is not None
-                and row.job.posted_at < posted_before
-                and row.observation.observe_at is None
-                and (row.lease.expires_at is None or row.lease.expires_at < now)
-            )
-
         with self._session.transaction() as tx:
-            rows = self._first(is_lost, "posted_at", limit)
+            rows = self._find_lost_jobs(now, posted_before, limit)
             if rows:
                 tx.jobs.apply([row.id for row in rows], repost(now))
         return [JobRef(row.stack_id, row.job.version, row.id) for row in rows]
@@ -95,14 +106,10 @@ class MemorySweepRepository(SweepRepository):
     ) -> list[Snapshot]:
         """Take snapshots whose ``delete_at`` has come, and postpone it to ``until``."""
         with self._session.transaction() as tx:
-            due = [
-                snapshot
-                for _id, snapshot in sorted(self._session.tables.snapshots.items())
-                if snapshot.delete_at is not None and snapshot.delete_at <= now
-            ]
-            for snapshot in due[:limit]:
+            due = self._find_snapshots_to_delete(now)[:limit]
+            for snapshot in due:
                 tx.snapshots.update(snapshot.id, delete_at=until)
-        return due[:limit]
+        return due
 
     def get_next_observation_time(self) -> datetime | None:
         """Return the earliest ``observe_at`` of all resources."""
@@ -163,6 +170,19 @@ class MemorySweepRepository(SweepRepository):
             and stacks[row.stack_id].in_progress
         }
         return sorted(waiting)[:limit]
+
+    def _find_lost_jobs(
+        self, now: datetime, posted_before: datetime, limit: int
+    ) -> list[Resource]:
+        lost = partial(is_lost, now=now, posted_before=posted_before)
+        return self._first(lost, "posted_at", limit)
+
+    def _find_snapshots_to_delete(self, now: datetime) -> list[Snapshot]:
+        return [
+            snapshot
+            for _id, snapshot in sorted(self._session.tables.snapshots.items())
+            if snapshot.delete_at is not None and snapshot.delete_at <= now
+        ]
 
     def _first(self, matches: Callable[[Resource], bool], key: str, limit: int) -> list[Resource]:
         rows = [row for row in self._session.tables.resources.values() if matches(row)]

@@ -4,23 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from heat_convergence.convergence.quarantine.entry import QuarantineEntry
-from heat_convergence.testing.sample_rows import resource_row, time_at
-
-
-def entry(resource_id, **values):
-    defaults = {
-        "stack_id": "stack-1",
-        "root_id": "stack-1",
-        "project_id": "project-1",
-        "stack_name": "red",
-        "resource_name": resource_id,
-        "resource_type": "Sim::Resource",
-        "physical_id": f"p-{resource_id}",
-        "reason": "it is in use",
-        "since": time_at(1),
-    }
-    return QuarantineEntry(resource_id=resource_id, **{**defaults, **values})
+from heat_convergence.testing.sample_rows import quarantine_entry, resource_row, time_at
 
 
 def add(store, *entries):
@@ -40,8 +24,11 @@ def take(store, now, until=99, limit=9):
 
 
 def test_entries_are_listed_by_project_and_page(store):
-    first, second = entry("a", waits_for=("b", "stack-2")), entry("b", next_at=time_at(5))
-    add(store, first, second, entry("c", project_id="project-2"))
+    first, second = (
+        quarantine_entry("a", waits_for=("b", "stack-2")),
+        quarantine_entry("b", next_at=time_at(5)),
+    )
+    add(store, first, second, quarantine_entry("c", project_id="project-2"))
     assert listed(store) == [first, second]
     assert listed(store, limit=1) == [first]
     assert listed(store, marker="a") == [second]
@@ -49,15 +36,20 @@ def test_entries_are_listed_by_project_and_page(store):
 
 
 def test_an_entry_that_exists_stays_as_it_is(store):
-    add(store, entry("a", tries=3))
-    add(store, entry("a"), entry("b"))
+    add(store, quarantine_entry("a", tries=3))
+    add(store, quarantine_entry("a"), quarantine_entry("b"))
     with store.transaction() as tx:
         assert [each.tries for each in tx.quarantine.get(["a", "b", "c"])] == [3, 0]
         assert tx.quarantine.list_ids("stack-1") == {"a", "b"}
 
 
 def test_due_entries_are_taken_by_one_until_their_time_is_over(store):
-    add(store, entry("a", next_at=time_at(5)), entry("b"), entry("c", next_at=time_at(4)))
+    add(
+        store,
+        quarantine_entry("a", next_at=time_at(5)),
+        quarantine_entry("b"),
+        quarantine_entry("c", next_at=time_at(4)),
+    )
     assert take(store, now=3) == []
     assert take(store, now=5, until=20, limit=1) == ["c"]
     assert take(store, now=5, until=20) == ["a"]
@@ -70,7 +62,7 @@ def test_due_entries_are_taken_by_one_until_their_time_is_over(store):
 
 
 def test_entries_of_a_deleted_stack_become_due(store):
-    add(store, entry("a"), entry("b", stack_id="stack-2"))
+    add(store, quarantine_entry("a"), quarantine_entry("b", stack_id="stack-2"))
     with store.transaction() as tx:
         tx.quarantine.activate("stack-1", time_at(7))
     assert [each.next_at for each in listed(store)] == [time_at(7), None]
@@ -80,10 +72,10 @@ def test_waking_makes_active_entries_of_the_tree_due_that_were_never_tried(store
     later = time_at(60)
     add(
         store,
-        entry("inactive"),
-        entry("other", root_id="stack-9", next_at=later),
-        entry("tried", tries=1, next_at=later),
-        entry("waiting", next_at=later),
+        quarantine_entry("inactive"),
+        quarantine_entry("other", root_id="stack-9", next_at=later),
+        quarantine_entry("tried", tries=1, next_at=later),
+        quarantine_entry("waiting", next_at=later),
     )
     with store.transaction() as tx:
         tx.quarantine.wake("stack-1", time_at(2))
@@ -96,7 +88,12 @@ def test_waking_makes_active_entries_of_the_tree_due_that_were_never_tried(store
 
 
 def test_blockers_are_entries_and_stacks_of_the_trees(store):
-    add(store, entry("a"), entry("b", stack_id="stack-2"), entry("c", root_id="stack-9"))
+    add(
+        store,
+        quarantine_entry("a"),
+        quarantine_entry("b", stack_id="stack-2"),
+        quarantine_entry("c", root_id="stack-9"),
+    )
     with store.transaction() as tx:
         found = tx.quarantine.find_blockers(["stack-1"], ["a", "c", "x", "stack-2", "stack-9"])
         assert found == {"a", "stack-2"}
@@ -104,7 +101,12 @@ def test_blockers_are_entries_and_stacks_of_the_trees(store):
 
 
 def test_entries_are_deleted_alone_and_by_stack(store):
-    add(store, entry("a"), entry("b"), entry("c", stack_id="stack-2"))
+    add(
+        store,
+        quarantine_entry("a"),
+        quarantine_entry("b"),
+        quarantine_entry("c", stack_id="stack-2"),
+    )
     with store.transaction() as tx:
         tx.quarantine.delete(["a"])
         tx.quarantine.delete_by_stack("stack-2")

@@ -7,14 +7,16 @@ from typing import Any
 
 import pytest
 
-from heat_convergence.convergence.model.action import Action, Status
+from heat_convergence.convergence.model.action import Status
 from heat_convergence.convergence.model.job import JobState, ObservedState
-from heat_convergence.convergence.model.snapshot import Snapshot
-from heat_convergence.convergence.ports.store import Transaction
-from heat_convergence.convergence.quarantine.entry import QuarantineEntry
-from heat_convergence.db.connection.database import Database
-from heat_convergence.db.store import SqlStore
-from heat_convergence.testing.sample_rows import resource_row, stack_row, time_at
+from heat_convergence.convergence.ports.store import Store, Transaction
+from heat_convergence.testing.sample_rows import (
+    quarantine_entry,
+    resource_row,
+    snapshot_row,
+    stack_row,
+    time_at,
+)
 
 NOW, LATE, LONG_AGO, MUCH_LATER = time_at(10), time_at(5), time_at(1), time_at(99)
 
@@ -44,38 +46,11 @@ def job_that_waits_for_the_bus(tx: Transaction) -> None:
 
 
 def snapshot_to_delete(tx: Transaction) -> None:
-    tx.snapshots.insert(
-        Snapshot(
-            id="saved",
-            stack_id="one",
-            project_id="p",
-            name=None,
-            version=1,
-            action=Action.CREATE,
-            status=Status.COMPLETE,
-            status_reason="",
-            goal_id="none",
-            created_at=LONG_AGO,
-            delete_at=NOW,
-        )
-    )
+    tx.snapshots.insert(snapshot_row(stack_id="one", delete_at=NOW))
 
 
 def quarantined_resource(tx: Transaction) -> None:
-    entry = QuarantineEntry(
-        resource_id="a",
-        stack_id="one",
-        root_id="one",
-        project_id="p",
-        stack_name="one",
-        resource_name="a",
-        resource_type="Sim::Resource",
-        physical_id="p-a",
-        reason="in use",
-        since=LONG_AGO,
-        next_at=NOW,
-    )
-    tx.quarantine.add([entry])
+    tx.quarantine.add([quarantine_entry(stack_id="one", root_id="one", next_at=NOW)])
 
 
 @pytest.mark.parametrize(
@@ -90,18 +65,33 @@ def quarantined_resource(tx: Transaction) -> None:
         quarantined_resource,
     ],
 )
-def test_what_a_search_finds_is_due(
-    database: Database, add_due: Callable[[Transaction], None]
-) -> None:
-    store = SqlStore(database)
-    times = {"started_at": MUCH_LATER, "deadline_at": MUCH_LATER}
-    with store.transaction() as tx:
-        tx.stacks.insert(stack_row("one", status=Status.COMPLETE, **times))
-        tx.resources.insert([resource_row("b", stack_id="one", job=None, job_state=None)])
+def test_what_a_search_finds_is_due(store: Store, add_due: Callable[[Transaction], None]) -> None:
+    _insert_stack(store, status=Status.COMPLETE, started_at=MUCH_LATER)
     assert not store.sweeps.is_anything_due(NOW, LATE)
     with store.transaction() as tx:
         add_due(tx)
     assert store.sweeps.is_anything_due(NOW, LATE)
+
+
+def test_work_under_way_is_not_due(store: Store) -> None:
+    _insert_stack(store, status=Status.IN_PROGRESS, started_at=LONG_AGO)
+    leased = {"lease_owner": "engine", "lease_token": "t", "lease_expires_at": MUCH_LATER}
+    with store.transaction() as tx:
+        _add_resource(tx, job_state=JobState.RUNNING, posted_at=LONG_AGO, **leased)
+        tx.snapshots.insert(snapshot_row(stack_id="one", delete_at=MUCH_LATER))
+        tx.quarantine.add(
+            [
+                quarantine_entry("taken", next_at=LONG_AGO, taken_until=MUCH_LATER),
+                quarantine_entry("later", next_at=MUCH_LATER),
+            ]
+        )
+    assert not store.sweeps.is_anything_due(NOW, LATE)
+
+
+def _insert_stack(store: Store, **columns: Any) -> None:
+    with store.transaction() as tx:
+        tx.stacks.insert(stack_row("one", deadline_at=MUCH_LATER, **columns))
+        tx.resources.insert([resource_row("b", stack_id="one", job=None, job_state=None)])
 
 
 def _add_resource(tx: Transaction, **columns: Any) -> None:

@@ -20,7 +20,6 @@ from heat_convergence.api.app import build_app
 from heat_convergence.api.context import AuthStrategy, StackUserDomain
 from heat_convergence.api.services import ApiOptions
 from heat_convergence.convergence.model.job import ObservedState
-from heat_convergence.convergence.quarantine.entry import QuarantineEntry
 from heat_convergence.db.reads import resources
 from heat_convergence.db.statements import software
 from heat_convergence.db.statements.software import SoftwareDeploymentRow
@@ -31,6 +30,7 @@ from heat_convergence.resources.protocol.verb_values import (
     SignalResult,
     VerbResult,
 )
+from heat_convergence.testing.sample_rows import quarantine_entry
 from tests.functional.harness import LocalService
 
 Json = Any
@@ -236,16 +236,13 @@ class TwoTenants:
     def _quarantine(self, tenant: str, stack_id: str) -> str:
         """Quarantine a resource as an observer does."""
         now = self.service.clock()
-        entry = QuarantineEntry(
-            resource_id=f"quarantined-{'qp'.index(tenant)}",  # that of q comes first
+        entry = quarantine_entry(
+            f"quarantined-{'qp'.index(tenant)}",  # that of q comes first
             stack_id=stack_id,
             root_id=stack_id,
             project_id=tenant,
-            stack_name="gone",
-            resource_name="a",
             resource_type="Test::Agent",
             physical_id=f"server-{tenant}",
-            reason="it is in use",
             since=now,
             next_at=now,
         )

@@ -20,7 +20,7 @@ from heat_convergence.common.strict_json import encode_json
 from heat_convergence.db.reads.stack_summaries import StackSummary, decode_row, list_converted
 from heat_convergence.db.reads.stacks import Pagination, StackFilter
 
-_KEPT_STACKS = 16384  # a kilobyte each, and a few at most
+_KEPT_STACKS = 16384  # most take one kilobyte each; the next line bounds the rest
 _KEPT_CHARACTERS, _KEPT_TAGS = 1024, 16  # of URL and reason; a stack with more is not kept
 
 

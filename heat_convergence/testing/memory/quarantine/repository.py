@@ -15,6 +15,15 @@ from heat_convergence.convergence.quarantine.repository import (
 from heat_convergence.testing.memory.tables import MemoryRepository
 
 
+def is_due_for_retry(entry: QuarantineEntry, now: datetime) -> bool:
+    """Return whether nobody tries to delete the quarantined resource, but should."""
+    return (
+        entry.next_at is not None
+        and entry.next_at <= now
+        and (entry.taken_until is None or entry.taken_until <= now)
+    )
+
+
 class MemoryQuarantineRepository(MemoryRepository, QuarantineRepository):
     """Quarantined resources in a dictionary."""
 
@@ -46,14 +55,8 @@ class MemoryQuarantineRepository(MemoryRepository, QuarantineRepository):
 
     def take_due(self, now: datetime, until: datetime, limit: int) -> list[QuarantineEntry]:
         """Take entries whose ``next_at`` has come, and that nobody has taken; return them."""
-        due = [
-            (each.next_at, each.resource_id)
-            for each in self._all()
-            if each.next_at is not None
-            and each.next_at <= now
-            and (each.taken_until is None or each.taken_until <= now)
-        ]
-        found = [self._tables.quarantine[key] for _next_at, key in sorted(due)[:limit]]
+        due = [each for each in self._all() if is_due_for_retry(each, now)]
+        found = sorted(due, key=lambda entry: entry.next_at or now)[:limit]
         self.update([each.resource_id for each in found], taken_until=until)
         return found
 
