@@ -315,3 +315,16 @@ def test_existing_values_are_kept_on_request(service):
     request = {**rename_body(new, a="x"), "existing": True}
     execute(service, make_plan(service, path, request))
     assert set(physical_ids(service, path)) == {"x"}
+
+
+def test_a_resource_that_lacks_a_change_is_refused_until_the_next_update(service):
+    body = net_template(a={"name": "first"})
+    path = create_stack(service, body)
+    with service.services.store.transaction() as tx:
+        (row,) = tx.resources.get_by_stack(path.split("/")[-1])
+        # As a check leaves it that supersedes an update.
+        tx.resources.update([row.id], applied_hash=None)
+    rename = rename_body(net_template(b={"name": "first"}), a="b")
+    assert "would act on b: they have hooks" in make_plan(service, path, rename, 400)["message"]
+    assert update_stack(service, path, body) == "UPDATE_COMPLETE"
+    execute(service, make_plan(service, path, rename))
