@@ -19,6 +19,7 @@ from typing import Any
 
 from oslo_context.context import get_current
 
+from heat_convergence.common.strict_json import encode_json
 from heat_convergence.sandbox.evaluation_errors import EvaluationUnavailable
 from heat_convergence.sandbox.fork_server_client import ExpressionProcess, ForkServerClient
 from heat_convergence.sandbox.frames import receive_frame, send_frame
@@ -149,7 +150,7 @@ def _with_wall_limit(call: YaqlCall, waited_s: float) -> YaqlCall:
 def _ask(worker: ExpressionProcess, call: YaqlCall) -> YaqlResult:
     """Return the answer; raises ``OSError``, ``EOFError`` or ``ValueError`` without one."""
     worker.connection.settimeout((call.max_wall_seconds or 0) + _ANSWER_ALLOWANCE_S)
-    send_frame(worker.connection, json.dumps(_fields(call)).encode())
+    send_frame(worker.connection, encode_json(_fields(call)))
     frame = receive_frame(worker.connection, _MAX_ANSWER_BYTES)
     if frame is None:
         raise EOFError

@@ -14,6 +14,7 @@ import socket
 import time
 from typing import Any
 
+from heat_convergence.common.strict_json import encode_json
 from heat_convergence.sandbox.frames import receive_frame, send_frame
 from heat_convergence.template.functions import yaql_evaluation
 from heat_convergence.template.limits import YaqlCall
@@ -23,7 +24,7 @@ def answer_requests(connection: socket.socket) -> None:
     """Answer requests until the other side closes the connection."""
     connection.setblocking(True)
     while (frame := receive_frame(connection)) is not None:
-        send_frame(connection, json.dumps(_answer(json.loads(frame))).encode())
+        send_frame(connection, encode_json(_answer(json.loads(frame))))
 
 
 def _answer(request: dict[str, Any]) -> dict[str, Any]:
@@ -35,7 +36,7 @@ def _answer(request: dict[str, Any]) -> dict[str, Any]:
     try:
         result = yaql_evaluation.run_call(call)
         answer = {"value": result.value, "error": result.error, "steps_left": result.steps_left}
-        json.dumps(answer)  # under the same limits
+        encode_json(answer)  # under the same limits
     except (MemoryError, RecursionError, ValueError) as error:
         reason = f"the result can't be used: {error}" if str(error) else "it takes too much memory"
         answer = {"value": None, "error": reason, "steps_left": 0}

@@ -8,12 +8,12 @@ be secret, nor values: an expression may read the clock or make a random number.
 from __future__ import annotations
 
 import hashlib
-import json
 import threading
 import time
 from collections import OrderedDict
 from dataclasses import dataclass
 
+from heat_convergence.common.strict_json import encode_json
 from heat_convergence.template.limits import YaqlCall, YaqlResult
 
 _MAX_FAILURES = 1_024
@@ -65,4 +65,4 @@ class RememberedFailures:
 
 def _key(call: YaqlCall) -> bytes:
     program = [call.expression, call.data, call.limit_iterators, call.memory_quota_bytes]
-    return hashlib.sha256(json.dumps(program).encode()).digest()
+    return hashlib.sha256(encode_json(program)).digest()

@@ -9,8 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-YAQL_PARSED_IN_DAEMON = 1_000  # characters; a parser that takes long blocks no daemon
-
 
 @dataclass(frozen=True, slots=True)
 class YaqlCall:

@@ -2,15 +2,17 @@
 
 Called by the evaluator.  Decides how much an expression may consume: items per iterator,
 bytes per value, and steps (function calls) in all.  The library is loaded with the first
-expression of a process.
+expression of a process without a runner.
 """
 
 from __future__ import annotations
 
 import functools
+import hashlib
 from importlib import import_module
 from typing import Any
 
+from heat_convergence.common.value_size import SizedCache
 from heat_convergence.template.evaluation_budget import EvaluationBudget, current_budget
 from heat_convergence.template.functions.function import (
     Function,
@@ -20,12 +22,7 @@ from heat_convergence.template.functions.function import (
     require_map,
     require_string,
 )
-from heat_convergence.template.limits import (
-    YAQL_PARSED_IN_DAEMON,
-    YaqlCall,
-    YaqlResult,
-    YaqlRunner,
-)
+from heat_convergence.template.limits import YaqlCall, YaqlResult, YaqlRunner
 
 Json = Any
 Value = Any
@@ -34,6 +31,9 @@ _EVALUATION = "heat_convergence.template.functions.yaql_evaluation"
 _STEPS_PER_CHAR = 5  # to parse
 _STEPS_PER_CALL = 300  # to send an expression to its process, and to receive its value
 _FORM = "{expression: <YAQL expression>, data: <any value>}"
+_DIGEST_BYTES = 128  # of a digest that is kept
+_CORRECT = SizedCache[bool](_DIGEST_BYTES * 1_024)
+"""Digests of expressions whose syntax is correct; the expressions may be secret."""
 
 
 @functools.cache
@@ -43,7 +43,7 @@ def _evaluation() -> Any:
 
 
 def _check_syntax(expression: str, budget: EvaluationBudget) -> None:
-    """Check the syntax of an expression, a long one where it can be stopped."""
+    """Check the syntax of an expression, where it can be stopped, and once."""
     limits = budget.limits
     if len(expression) > limits.yaql_max_expression_size:
         raise FunctionError(
@@ -51,12 +51,16 @@ def _check_syntax(expression: str, budget: EvaluationBudget) -> None:
             f" not {len(expression)}"
         )
     budget.charge(len(expression) * _STEPS_PER_CHAR)
-    if limits.yaql_runner is None or len(expression) <= YAQL_PARSED_IN_DAEMON:
+    digest = hashlib.sha256(expression.encode(errors="surrogatepass")).digest()
+    if limits.yaql_runner is None:
         mistake = _evaluation().find_mistake(expression)
+    elif _CORRECT.get(digest):
+        return
     else:
         mistake = _run(expression, None, budget, limits.yaql_runner, syntax_only=True)
     if mistake is not None:
         raise FunctionError(f"Bad expression {mistake}.")
+    _CORRECT.put(digest, True, _DIGEST_BYTES)
 
 
 def _check(arguments: Value) -> None:

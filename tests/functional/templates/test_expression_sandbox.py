@@ -21,7 +21,6 @@ from oslo_context.context import RequestContext
 from heat_convergence.sandbox.evaluation_errors import EvaluationUnavailable
 from heat_convergence.sandbox.expression_sandbox import ExpressionSandbox, SandboxSettings
 from heat_convergence.sandbox.remembered_failures import RememberedFailures
-from heat_convergence.template.functions import yaql_evaluation
 from heat_convergence.template.limits import TemplateLimits, YaqlCall, YaqlResult
 from tests.functional.harness import LocalService
 
@@ -271,18 +270,8 @@ def test_without_a_process_an_expression_is_unavailable(monkeypatch: pytest.Monk
     sandbox.close()
 
 
-def test_long_expression_is_parsed_in_the_child(
-    impatient_service: LocalService, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_expressions_are_parsed_in_the_child(impatient_service: LocalService) -> None:
     """The parser takes seconds for a long list, and nothing could stop it in the daemon."""
-    parsed: list[str] = []
-    parse = yaql_evaluation._parsed
-
-    def recorded(expression: str) -> Any:
-        parsed.append(expression)
-        return parse(expression)
-
-    monkeypatch.setattr(yaql_evaluation, "_parsed", recorded)
     answers = [
         impatient_service.send(
             "POST", "/stacks/preview", {"stack_name": "s", "template": template_of(each)}
@@ -294,7 +283,28 @@ def test_long_expression_is_parsed_in_the_child(
     assert "more than 0.3 s of processor time" in messages[0]
     assert "Bad expression Parse error" in messages[1]
     assert "Bad expression Parse error" in messages[2]
-    assert parsed == ["[1, 2]]"]
+
+
+def test_syntax_of_an_expression_is_checked_once(
+    sandbox: ExpressionSandbox,
+    impatient_service: LocalService,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    checked: list[str] = []
+    run = sandbox.run
+
+    def recorded(call: YaqlCall) -> YaqlResult:
+        if call.syntax_only:
+            checked.append(call.expression)
+        return run(call)
+
+    monkeypatch.setattr(ExpressionSandbox, "run", lambda _sandbox, call: recorded(call))
+    correct, wrong = "$.data.len() + 12345", "$.data.len() + + 12345]"
+    for expression in (correct, wrong) * 2:
+        impatient_service.send(
+            "POST", "/stacks/preview", {"stack_name": "s", "template": template_of(expression)}
+        )
+    assert checked == [correct, wrong, wrong]
 
 
 def test_all_expressions_of_a_request_share_its_time(impatient_service: LocalService) -> None:
