@@ -45,6 +45,7 @@ from heat_convergence.engine.preparation_journal import PreparationJournal
 from heat_convergence.engine.prepared_jobs import (
     PreparedJobs,
     can_claim_at_once,
+    create_in_time,
     is_claimable,
     lock_prepared,
     reject_poisoned,
@@ -216,8 +217,9 @@ class Engine:
         """Claim the jobs of a message, and dispatch others in their place on the bus.
 
         What the jobs need is read and evaluated before the rows are locked: an expression
-        may take long.  The place of a message without work is free, too.  With an error, the
-        jobs are rejected because of it.
+        may take long, and then the rest of the message is sent again for any engine.  The place
+        of a message without work is free, too.  With an error, the jobs are rejected because of
+        it.
 
         Returns:
             The claimed jobs that have not ended, and messages to send after the commit.
@@ -253,6 +255,9 @@ class Engine:
                 tx, stack.project_id, stack.tree_id, context, load
             )
         log.flush()
+        if prepared.postponed:
+            rest = OutgoingMessage(stack_id, version, prepared.postponed)
+            outgoing_messages = (rest, *outgoing_messages)
         observe = OutgoingMessage(stack_id, version, done, Recipient.OBSERVER)
         return left, (observe, *outgoing_messages) if done else outgoing_messages
 
@@ -299,10 +304,13 @@ class Engine:
             functions=self._functions,
             limits=self._limits,
         )
-        created = [
-            self._boundary.create(row, partial(create_job, row, claim_context)) for row in rows
-        ]
-        return PreparedJobs(rejected + created, unblocked)
+        created, postponed = create_in_time(
+            rows,
+            lambda row: self._boundary.create(row, partial(create_job, row, claim_context)),
+            self._clock,
+            self._settings.preparation_s,
+        )
+        return PreparedJobs(rejected + created, unblocked, postponed)
 
     def _claim_prepared(
         self,

@@ -6,10 +6,11 @@ before is still so; must not evaluate anything, since it holds locks.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
+from heat_convergence.common.clock import Clock
 from heat_convergence.common.failures import ConcurrentTransaction
 from heat_convergence.convergence.model.job import JobState, Workload
 from heat_convergence.convergence.model.resource import Resource
@@ -24,10 +25,15 @@ from heat_convergence.resources.registry import ResourceTypeRegistry
 
 @dataclass(frozen=True, slots=True)
 class PreparedJobs:
-    """The jobs of a message that may be claimed, and what was read with them."""
+    """The jobs of a message that may be claimed, and what was read with them.
+
+    Attributes:
+        postponed: ids of the message's other rows, which are left for another message.
+    """
 
     jobs: Sequence[Job] = ()
     unblocked: UnblockedResources = field(default_factory=UnblockedResources)
+    postponed: tuple[str, ...] = ()
 
     @property
     def stack_and_workload(self) -> tuple[Stack, Workload] | None:
@@ -51,6 +57,27 @@ def is_claimable(row: Resource, version: int, now: datetime) -> bool:
         and row.observation.observe_at is None
         and not row.lease.is_active(now)
     )
+
+
+def create_in_time(
+    rows: Sequence[Resource], create: Callable[[Resource], Job], clock: Clock, limit_s: float
+) -> tuple[list[Job], tuple[str, ...]]:
+    """Create jobs of rows, at least one, until that has taken a time.
+
+    What a job needs may be expressions, evaluated one after the other.  The jobs of a message
+    are claimed and recorded together, so that each would wait for the expressions of all, while
+    other engines may have nothing to do.
+
+    Returns:
+        The jobs, and the ids of the rows that have none yet.
+    """
+    until = clock() + timedelta(seconds=limit_s)
+    jobs: list[Job] = []
+    for row in rows:
+        if jobs and clock() >= until:
+            break
+        jobs.append(create(row))
+    return jobs, tuple(row.id for row in rows[len(jobs) :])
 
 
 def can_claim_at_once(prepared: Sequence[Job], registry: ResourceTypeRegistry) -> bool:

@@ -160,7 +160,7 @@ def _accept_every_nested_end(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("mutate", "rules"),
     [
-        (_ignore_lost_leases, {"rule 3"}),
+        (_ignore_lost_leases, {"rule 1", "rule 3"}),
         (_claim_leased_rows, {"rule 3"}),
         (_claim_changed_rows, {"rule 2", "rule 3", "rule 4", "rule 6"}),
         (_remove_sweep, {"rule 9"}),

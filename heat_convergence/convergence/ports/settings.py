@@ -24,6 +24,7 @@ class ConvergenceSettings:
     retry_limit: int = 5  # tries of one resource in one traversal
     retry_backoff_s: float = 1.0  # doubled at each try
     retry_backoff_max_s: float = 60.0
+    preparation_s: float = 0.2  # of the jobs of a message, before the rest is sent again
     lease_s: float = 10.0
     max_job_takeovers: int = 3  # of one job in one traversal; the next one fails its resource
     repost_after_s: float = 6.0  # a posted job that nobody claimed is posted again

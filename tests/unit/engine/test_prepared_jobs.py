@@ -71,6 +71,36 @@ def interrupted(monkeypatch: pytest.MonkeyPatch) -> InterruptedService:
     return found
 
 
+@pytest.mark.parametrize(("seconds", "created"), [(0.01, ["0", "1", "2"]), (0.3, ["0"])])
+def test_the_rest_of_a_message_is_sent_again_once_its_preparation_takes_long(
+    monkeypatch: pytest.MonkeyPatch, seconds: float, created: list[str]
+):
+    store, resource_type, now = MemoryStore(), CountedType(), [utc_now()]
+    service = InProcessService(
+        store, ResourceTypeRegistry.from_types(resource_type), clock=lambda: now[0]
+    )
+    create_job = engine.create_job
+
+    def create_slowly(row: object, claim: ClaimContext) -> Job:
+        now[0] += timedelta(seconds=seconds)
+        return create_job(row, claim)
+
+    monkeypatch.setattr(engine, "create_job", create_slowly)
+    values = {
+        name: ResourceDefinition(name=name, type=CountedType.name, properties={"value": name})
+        for name in "012"
+    }
+    stack_id = service.create(values, name="red")
+    (message,) = service.bus.pending
+    service.handle_next()
+    assert sorted(resource_type.created) == created
+    sent = [each.resource_ids for each in service.bus.pending if each.method == "converge"]
+    assert sent == ([message.resource_ids[1:]] if len(created) == 1 else [])
+    service.run_until_idle()
+    assert sorted(resource_type.created) == ["0", "1", "2"]
+    assert service.stack(stack_id).status is Status.COMPLETE
+
+
 def test_a_goal_set_during_the_evaluation_supersedes_the_job(interrupted):
     service = interrupted.service
     interrupted.interruptions.append(
