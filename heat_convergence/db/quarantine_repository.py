@@ -58,6 +58,11 @@ class SqlQuarantineRepository(SqlRepository, QuarantineRepository):
         query = sa.select(t.c.resource_id).where(t.c.stack_id == stack_id)
         return frozenset(self._connection.scalars(query))
 
+    def list_ids_of_tree(self, root_id: str) -> frozenset[str]:
+        """Return the ids of the entries of a tree of stacks."""
+        query = sa.select(t.c.resource_id).where(t.c.root_id == root_id)
+        return frozenset(self._connection.scalars(query))
+
     def find_blockers(self, root_ids: Collection[str], ids: Collection[str]) -> frozenset[str]:
         """Return those of ``ids`` that are entries of the trees, or stacks that have some."""
         if not ids:

@@ -168,6 +168,8 @@ def abandon_stack(
 ) -> dict[str, Json]:
     """Remove the stack from the database, at any moment, without deleting resources.
 
+    What its deletion has quarantined is left alone, too.
+
     Returns:
         The document of the stack, with everything that is under way.
 
@@ -186,8 +188,11 @@ def abandon_stack(
     shown, _sensitive = export_stack(
         tx, stack, SecretVisibility.SHOWN, nested, resolve_metadata=resolve_metadata
     )
+    quarantined = tx.quarantine.list_ids_of_tree(stack_id)
+    tx.quarantine.delete(quarantined)
     for each in (*nested, stack):
         _remove(tx, each, context)
+    tx.resources.delete(quarantined)  # those of nested stacks that are deleted already
     return shown
 
 

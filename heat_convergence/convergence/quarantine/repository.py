@@ -36,6 +36,9 @@ class QuarantineRepository(Protocol):
     def list_ids(self, stack_id: str) -> frozenset[str]:
         """Return the ids of the stack's entries."""
 
+    def list_ids_of_tree(self, root_id: str) -> frozenset[str]:
+        """Return the ids of the entries of a tree of stacks."""
+
     def find_blockers(self, root_ids: Collection[str], ids: Collection[str]) -> frozenset[str]:
         """Return those of ``ids`` that are entries of the trees, or stacks that have some."""
 

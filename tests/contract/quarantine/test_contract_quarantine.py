@@ -100,6 +100,18 @@ def test_blockers_are_entries_and_stacks_of_the_trees(store):
         assert tx.quarantine.find_blockers(["stack-1"], []) == frozenset()
 
 
+def test_entries_are_listed_by_stack_and_by_tree(store):
+    add(
+        store,
+        quarantine_entry("a"),
+        quarantine_entry("b", stack_id="stack-2"),
+        quarantine_entry("c", root_id="stack-9"),
+    )
+    with store.transaction() as tx:
+        assert tx.quarantine.list_ids("stack-1") == {"a", "c"}
+        assert tx.quarantine.list_ids_of_tree("stack-1") == {"a", "b"}
+
+
 def test_entries_are_deleted_alone_and_by_stack(store):
     add(
         store,

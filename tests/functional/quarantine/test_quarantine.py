@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from datetime import timedelta
 from types import SimpleNamespace
@@ -117,6 +118,33 @@ def test_the_option_is_the_default_of_requests(tmp_path: Any, fickle: ScriptedTy
     assert state(service, path)[0] == "DELETE_FAILED"
     delete(service, path, "")
     assert state(service, path)[0] == "DELETE_COMPLETE"
+    service.close()
+
+
+def test_abandoning_a_stack_during_its_deletion_leaves_quarantined_resources_alone(
+    tmp_path: Any, fickle: ScriptedType
+) -> None:
+    options = ApiOptions(enable_stack_abandon=True)
+    service = LocalService(f"sqlite:///{tmp_path}/hc.sqlite", options, types=(fickle,))
+    service.use_settings(retry_backoff_s=1.0, retry_limit=1)
+    nested = {"inner.yaml": json.dumps(template(inner=resource()))}
+    resources = {"upper": resource(), "slow": resource(), "n": {"type": "inner.yaml"}}
+    path = make(service, template=template(**resources), files=nested)
+    for name in ("upper", "inner"):
+        fail_deletion(fickle, name)
+    fickle.fail("delete", "slow", lambda: VerbResult(ObservedState.BUSY, poll_after_s=1e6))
+    service.send("DELETE", f"{path}?quarantine=true", leave_pending=True)
+    for _ in range(3):
+        pass_time(service, 5)
+    shown = service.send("GET", "/quarantine", leave_pending=True).json["quarantine"]
+    assert {each["resource_name"] for each in shown} == {"upper", "inner", "n"}
+    assert service.send("DELETE", f"{path}/abandon").status_int == 200
+    assert quarantine(service) == []
+    calls = fickle.call_count("delete", "inner")
+    pass_time(service, 20 * PAUSE_S)
+    assert fickle.call_count("delete", "inner") == calls
+    with service.database.read() as conn:
+        assert list(find_inconsistencies(conn)) == []
     service.close()
 
 

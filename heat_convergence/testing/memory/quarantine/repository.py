@@ -47,6 +47,10 @@ class MemoryQuarantineRepository(MemoryRepository, QuarantineRepository):
         """Return the ids of the stack's entries."""
         return frozenset(each.resource_id for each in self._all() if each.stack_id == stack_id)
 
+    def list_ids_of_tree(self, root_id: str) -> frozenset[str]:
+        """Return the ids of the entries of a tree of stacks."""
+        return frozenset(each.resource_id for each in self._all() if each.root_id == root_id)
+
     def find_blockers(self, root_ids: Collection[str], ids: Collection[str]) -> frozenset[str]:
         """Return those of ``ids`` that are entries of the trees, or stacks that have some."""
         of_trees = [each for each in self._all() if each.root_id in root_ids]
