@@ -232,7 +232,7 @@ def benchmark_deployment(
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the benchmark and print a table."""
     parser = argument_parser(__doc__)
-    parser.add_argument("shapes", nargs="*", metavar="SHAPE:SIZE", type=_shape)
+    parser.add_argument("shapes", nargs="*", metavar="SHAPE:SIZE", type=shape_spec)
     parser.add_argument("--repeat", type=int, default=1, help="runs, of which medians are kept")
     parser.add_argument("--output", type=Path, help="write the rows here, too, as JSON")
     parser.add_argument("--reads", type=int, default=0, help="of each kind, of wide stacks")
@@ -310,7 +310,8 @@ def argument_parser(description: str | None) -> argparse.ArgumentParser:
     return parser
 
 
-def _shape(spec: str) -> str:
+def shape_spec(spec: str) -> str:
+    """Return the name and size of a shape as they are, if there is such a shape."""
     name, _, size = spec.partition(":")
     if name not in SHAPES or not size:
         raise argparse.ArgumentTypeError(f"{spec!r} is not one of {', '.join(SHAPES)}, with :SIZE")

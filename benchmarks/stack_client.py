@@ -25,11 +25,18 @@ class RequestFailed(RuntimeError):
 
 
 class StackClient:
-    """The stacks of one project."""
+    """The stacks of one project.
 
-    def __init__(self, endpoint: str, project: str) -> None:
+    Args:
+        endpoint: the address of the API, without its version.
+        project: the id of the project.
+        token: of Keystone, for an API that asks for one.
+    """
+
+    def __init__(self, endpoint: str, project: str, token: str = "") -> None:
         self._url = f"{endpoint}/v1/{project}"
-        self._http = urllib3.PoolManager(maxsize=8, retries=False)
+        headers = {"X-Auth-Token": token} if token else {}
+        self._http = urllib3.PoolManager(maxsize=8, retries=False, headers=headers)
 
     def create(self, name: str, template: dict[str, Any]) -> str:
         """Create a stack and return its path within the project."""
@@ -80,7 +87,7 @@ class StackClient:
             method,
             self._url + path,
             body=None if body is None else encode_json(body),
-            headers={"Content-Type": "application/json"},
+            headers={"Content-Type": "application/json", **self._http.headers},
         )
         if response.status >= 300:
             raise RequestFailed(f"{method} {path}: {response.status} {response.data[:500]!r}")
