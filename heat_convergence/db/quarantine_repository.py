@@ -46,6 +46,10 @@ class SqlQuarantineRepository(SqlRepository, QuarantineRepository):
         """Return those of the entries that exist, by id."""
         return self._select(t.c.resource_id.in_(sorted(ids))) if ids else []
 
+    def lock(self, ids: Collection[str]) -> list[QuarantineEntry]:
+        """Lock those of the entries that exist and return them, by id."""
+        return self._select(t.c.resource_id.in_(sorted(ids)), locks=True) if ids else []
+
     def list_by_project(
         self, project_id: str, limit: int | None = None, marker: str | None = None
     ) -> list[QuarantineEntry]:
@@ -109,9 +113,14 @@ class SqlQuarantineRepository(SqlRepository, QuarantineRepository):
         self._connection.execute(safe_delete(t).where(t.c.stack_id == stack_id))
 
     def _select(
-        self, condition: sa.ColumnElement[bool], limit: int | None = None
+        self,
+        condition: sa.ColumnElement[bool],
+        limit: int | None = None,
+        *,
+        locks: bool = False,
     ) -> list[QuarantineEntry]:
         query = sa.select(*_COLUMNS).where(condition).order_by(t.c.resource_id).limit(limit)
+        query = query.with_for_update() if locks else query
         return read_each(self._connection.execute(query), _from_row)
 
 

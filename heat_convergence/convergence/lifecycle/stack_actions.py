@@ -21,6 +21,7 @@ from heat_convergence.convergence.lifecycle.dispatch import OutgoingMessage
 from heat_convergence.convergence.lifecycle.nested.detach import lock_nested_tree
 from heat_convergence.convergence.lifecycle.plan_storage import StartedTraversal
 from heat_convergence.convergence.lifecycle.progress import ProgressResult
+from heat_convergence.convergence.lifecycle.quarantine.user_requests import lock_untried
 from heat_convergence.convergence.lifecycle.snapshots import snapshot_completion
 from heat_convergence.convergence.lifecycle.snapshots.stack_export import (
     MetadataResolver,
@@ -174,7 +175,8 @@ def abandon_stack(
         The document of the stack, with everything that is under way.
 
     Raises:
-        NotSupported: the stack is nested.
+        NotSupported: the stack is nested, or the deletion of a resource in quarantine is being
+            tried.
     """
     nested = _lock_descendants(tx, stack_id)
     stack = _lock(tx, stack_id)
@@ -189,6 +191,7 @@ def abandon_stack(
         tx, stack, SecretVisibility.SHOWN, nested, resolve_metadata=resolve_metadata
     )
     quarantined = tx.quarantine.list_ids_of_tree(stack_id)
+    lock_untried(tx, quarantined, context.now)
     tx.quarantine.delete(quarantined)
     for each in (*nested, stack):
         _remove(tx, each, context)

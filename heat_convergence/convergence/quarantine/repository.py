@@ -28,6 +28,9 @@ class QuarantineRepository(Protocol):
     def get(self, ids: Collection[str]) -> list[QuarantineEntry]:
         """Return those of the entries that exist, by id."""
 
+    def lock(self, ids: Collection[str]) -> list[QuarantineEntry]:
+        """Lock those of the entries that exist and return them, by id."""
+
     def list_by_project(
         self, project_id: str, limit: int | None = None, marker: str | None = None
     ) -> list[QuarantineEntry]:

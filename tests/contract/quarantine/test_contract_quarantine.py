@@ -112,6 +112,13 @@ def test_entries_are_listed_by_stack_and_by_tree(store):
         assert tx.quarantine.list_ids_of_tree("stack-1") == {"a", "b"}
 
 
+def test_entries_are_locked_by_their_ids(store):
+    add(store, quarantine_entry("b"), quarantine_entry("a"), quarantine_entry("c"))
+    with store.transaction() as tx:
+        assert [each.resource_id for each in tx.quarantine.lock(["b", "x", "a"])] == ["a", "b"]
+        assert tx.quarantine.lock([]) == []
+
+
 def test_entries_are_deleted_alone_and_by_stack(store):
     add(
         store,

@@ -19,6 +19,7 @@ from heat_convergence.convergence.model.job import ObservedState
 from heat_convergence.db.maintenance.consistency import find_inconsistencies
 from heat_convergence.db.maintenance.purge import find_deleted_stacks
 from heat_convergence.db.statements import credentials
+from heat_convergence.db.store import SqlStore
 from heat_convergence.resources.protocol.verb_values import VerbResult
 from tests.functional.harness import LocalService
 from tests.functional.scripted_type import ScriptedType, make, resource, state, template
@@ -199,6 +200,25 @@ def test_a_dismissed_one_is_left_and_others_go_on(
     pass_time(service, 3)
     assert quarantine(service) == []
     assert list(fickle.there.values()) == ["upper"]
+
+
+def test_a_resource_is_not_dismissed_while_its_deletion_is_tried(
+    service: LocalService, fickle: ScriptedType
+) -> None:
+    path = make(service, **USED)
+    fail_deletion(fickle)
+    delete(service, path)
+    upper = by_name(service)["upper"]["id"]
+    now = service.clock()
+    with SqlStore(service.database).transaction() as tx:  # as an observer does before its call
+        tx.quarantine.update([upper], next_at=now)
+        assert tx.quarantine.take_due(now, now + timedelta(seconds=40), 1)
+    answer = service.send("DELETE", f"/quarantine/{upper}", leave_pending=True)
+    assert answer.status_int == 400
+    assert "while its deletion is being tried" in answer.json["error"]["message"]
+    assert set(by_name(service)) == {"upper", "lower"}
+    service.clock.advance(50)  # the observer has ended since
+    assert service.send("DELETE", f"/quarantine/{upper}", leave_pending=True).status_int == 204
 
 
 def test_a_retained_resource_that_waits_is_not_deleted(

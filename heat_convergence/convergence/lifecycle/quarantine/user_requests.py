@@ -39,9 +39,10 @@ def dismiss_quarantined(
 
     Raises:
         EntityNotFound: the project has none of an id in quarantine; nothing is changed.
-        NotSupported: the stack of one is still being deleted.
+        NotSupported: the stack of one is still being deleted, or its deletion is being tried.
     """
     entries = _get_entries(tx, project_id, ids)
+    lock_untried(tx, ids, now)
     for each in entries:
         if each.next_at is None:
             raise NotSupported(
@@ -55,6 +56,20 @@ def dismiss_quarantined(
     tx.resources.delete([each.resource_id for each in entries])
     for root_id in sorted({each.root_id for each in entries}):
         tx.quarantine.wake(root_id, now)
+
+
+def lock_untried(tx: Transaction, ids: Collection[str], now: datetime) -> None:
+    """Lock entries, so that no observer takes them.
+
+    Raises:
+        NotSupported: an observer has taken one, and may be about to delete its resource.
+    """
+    for each in tx.quarantine.lock(ids):
+        if each.taken_until is not None and each.taken_until > now:
+            raise NotSupported(
+                f"Leaving {each.resource_name} of stack {each.stack_name} alone is not supported"
+                " while its deletion is being tried."
+            )
 
 
 def _get_entries(tx: Transaction, project_id: str, ids: Collection[str]) -> list[QuarantineEntry]:

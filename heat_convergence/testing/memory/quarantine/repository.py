@@ -36,6 +36,10 @@ class MemoryQuarantineRepository(MemoryRepository, QuarantineRepository):
         """Return those of the entries that exist, by id."""
         return [each for each in self._all() if each.resource_id in ids]
 
+    def lock(self, ids: Collection[str]) -> list[QuarantineEntry]:
+        """Return those of the entries that exist, by id; transactions do not overlap."""
+        return self.get(ids)
+
     def list_by_project(
         self, project_id: str, limit: int | None = None, marker: str | None = None
     ) -> list[QuarantineEntry]:
