@@ -40,10 +40,10 @@ def measure(client: StackClient, spec: str, mark: str) -> dict[str, float]:
     """Return the seconds of each phase of a shape; ``mark`` makes its names unique."""
     name, _, size = spec.partition(":")
     templates = SHAPES[name](size, "value").templates
-    paths: list[str] = []
+    paths = [""] * len(templates)
 
     def create(number: int) -> None:
-        paths.append(client.create(f"{mark}-{number}", templates[number]))
+        paths[number] = client.create(f"{mark}-{number}", templates[number])
 
     def update(number: int) -> None:
         client.update(paths[number], templates[number])
@@ -65,9 +65,9 @@ def measure(client: StackClient, spec: str, mark: str) -> dict[str, float]:
 
 def compare(
     clients: dict[str, StackClient], specs: Sequence[str], repeat: int
-) -> list[dict[str, object]]:
+) -> list[results.Row]:
     """Return a row for each phase of each shape, with the median seconds of both services."""
-    rows: list[dict[str, object]] = []
+    rows: list[results.Row] = []
     started = int(time.time())
     for spec in specs:
         runs: dict[str, list[dict[str, float]]] = {system: [] for system in clients}
@@ -85,13 +85,13 @@ def compare(
     return rows
 
 
-def table(rows: Sequence[dict[str, object]]) -> str:
+def table(rows: Sequence[results.Row]) -> str:
     """Return the rows as a table of the documentation."""
     lines = []
     for row in rows:
-        ours, heat = float(str(row[_OURS])), float(str(row[_HEAT]))
+        ours, heat = row[_OURS], row[_HEAT]
         cells = (tables.number(ours, "s"), tables.number(heat, "s"), tables.number(heat / ours))
-        lines.append((str(row["work"]), str(row["phase"]), *cells))
+        lines.append((row["work"], row["phase"], *cells))
     return tables.simple_table(("work", "phase", _OURS, _HEAT, "ratio"), lines)
 
 
@@ -104,7 +104,10 @@ def main() -> int:
     parser.add_argument("--repeat", type=int, default=3, help="runs, of which medians are kept")
     parser.add_argument("--output", type=Path, help="write the rows here, too, as JSON")
     options = parser.parse_args()
-    heat = StackClient(options.heat, options.project, os.environ["HEAT_TOKEN"])
+    token = os.environ.get("HEAT_TOKEN")
+    if not token:
+        parser.error("the environment variable HEAT_TOKEN has no token of Keystone")
+    heat = StackClient(options.heat, options.project, token)
     with benchmark_deployment(options) as (deployment, _counts):
         clients = {_OURS: StackClient(deployment.endpoint, PROJECT), _HEAT: heat}
         rows = compare(clients, options.shapes or DEFAULT_SHAPES, options.repeat)

@@ -62,7 +62,7 @@ def is_claimable(row: Resource, version: int, now: datetime) -> bool:
 def create_in_time(
     rows: Sequence[Resource], create: Callable[[Resource], Job], clock: Clock, limit_s: float
 ) -> tuple[list[Job], tuple[str, ...]]:
-    """Create jobs of rows, at least one, until that has taken a time.
+    """Create jobs of rows, at least one, until that has taken ``limit_s``.
 
     What a job needs may be expressions, evaluated one after the other.  The jobs of a message
     are claimed and recorded together, so that each would wait for the expressions of all, while

@@ -87,13 +87,17 @@ def test_waking_makes_active_entries_of_the_tree_due_that_were_never_tried(store
     }
 
 
-def test_blockers_are_entries_and_stacks_of_the_trees(store):
+def add_entries_of_two_trees(store):
     add(
         store,
         quarantine_entry("a"),
         quarantine_entry("b", stack_id="stack-2"),
         quarantine_entry("c", root_id="stack-9"),
     )
+
+
+def test_blockers_are_entries_and_stacks_of_the_trees(store):
+    add_entries_of_two_trees(store)
     with store.transaction() as tx:
         found = tx.quarantine.find_blockers(["stack-1"], ["a", "c", "x", "stack-2", "stack-9"])
         assert found == {"a", "stack-2"}
@@ -101,12 +105,7 @@ def test_blockers_are_entries_and_stacks_of_the_trees(store):
 
 
 def test_entries_are_listed_by_stack_and_by_tree(store):
-    add(
-        store,
-        quarantine_entry("a"),
-        quarantine_entry("b", stack_id="stack-2"),
-        quarantine_entry("c", root_id="stack-9"),
-    )
+    add_entries_of_two_trees(store)
     with store.transaction() as tx:
         assert tx.quarantine.list_ids("stack-1") == {"a", "c"}
         assert tx.quarantine.list_ids_of_tree("stack-1") == {"a", "b"}
@@ -117,6 +116,13 @@ def test_entries_are_locked_by_their_ids(store):
     with store.transaction() as tx:
         assert [each.resource_id for each in tx.quarantine.lock(["b", "x", "a"])] == ["a", "b"]
         assert tx.quarantine.lock([]) == []
+
+
+def test_observers_pass_over_entries_that_are_locked(shared):
+    add(shared.store, quarantine_entry("a", next_at=time_at(0)))
+    with shared.store.transaction() as one, shared.store.transaction() as two:
+        assert one.quarantine.lock(["a"])
+        assert two.quarantine.take_due(time_at(1), time_at(9), 10) == []
 
 
 def test_entries_are_deleted_alone_and_by_stack(store):

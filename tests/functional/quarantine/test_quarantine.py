@@ -66,6 +66,14 @@ def fail_deletion(fickle: ScriptedType, name: str = "upper", times: int = 10**6)
     fickle.fail("delete", name, lambda: Conflict("it is in use"), times)
 
 
+def quarantine_upper(service: LocalService, fickle: ScriptedType) -> str:
+    """Delete a stack of two resources whose upper one cannot be deleted; return its id."""
+    path = make(service, **USED)
+    fail_deletion(fickle)
+    delete(service, path)
+    return str(by_name(service)["upper"]["id"])
+
+
 def test_what_cannot_be_deleted_is_listed_and_the_stack_deleted(
     service: LocalService, fickle: ScriptedType
 ) -> None:
@@ -190,10 +198,7 @@ def test_a_user_has_it_tried_at_once(service: LocalService, fickle: ScriptedType
 def test_a_dismissed_one_is_left_and_others_go_on(
     service: LocalService, fickle: ScriptedType
 ) -> None:
-    path = make(service, **USED)
-    fail_deletion(fickle)
-    delete(service, path)
-    upper = by_name(service)["upper"]["id"]
+    upper = quarantine_upper(service, fickle)
     assert service.send("DELETE", f"/quarantine/{upper}").status_int == 204
     assert service.send("DELETE", f"/quarantine/{upper}").status_int == 404
     pass_time(service, 3)
@@ -205,10 +210,7 @@ def test_a_dismissed_one_is_left_and_others_go_on(
 def test_a_resource_is_not_dismissed_while_its_deletion_is_tried(
     service: LocalService, fickle: ScriptedType
 ) -> None:
-    path = make(service, **USED)
-    fail_deletion(fickle)
-    delete(service, path)
-    upper = by_name(service)["upper"]["id"]
+    upper = quarantine_upper(service, fickle)
     now = service.clock()
     with SqlStore(service.database).transaction() as tx:  # as an observer does before its call
         tx.quarantine.update([upper], next_at=now)

@@ -21,6 +21,7 @@ from oslo_context.context import RequestContext
 from heat_convergence.sandbox.evaluation_errors import EvaluationUnavailable
 from heat_convergence.sandbox.expression_sandbox import ExpressionSandbox, SandboxSettings
 from heat_convergence.sandbox.remembered_failures import RememberedFailures
+from heat_convergence.template.functions import yaql_evaluation
 from heat_convergence.template.limits import TemplateLimits, YaqlCall, YaqlResult
 from tests.functional.harness import LocalService
 
@@ -270,8 +271,15 @@ def test_without_a_process_an_expression_is_unavailable(monkeypatch: pytest.Monk
     sandbox.close()
 
 
-def test_expressions_are_parsed_in_the_child(impatient_service: LocalService) -> None:
+def test_expressions_are_parsed_in_the_child(
+    impatient_service: LocalService, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The parser takes seconds for a long list, and nothing could stop it in the daemon."""
+
+    def fail(expression: str) -> Any:
+        raise AssertionError(f"{expression[:20]} is parsed in the daemon")
+
+    monkeypatch.setattr(yaql_evaluation, "_parsed", fail)
     answers = [
         impatient_service.send(
             "POST", "/stacks/preview", {"stack_name": "s", "template": template_of(each)}

@@ -111,7 +111,8 @@ def flat_scenario(seed: int, *, steps: int = 400, store: str = "memory") -> Scen
         max_job_takeovers=UNLIMITED_TAKEOVERS,
         error_wait_s=60.0,
         action_timeout_s=rng.choice((300.0, 600.0)),
-        # The clock stands still while an engine prepares jobs: all of a message, or one of it.
+        # The clock stands still while an engine prepares jobs, so that it prepares one job of each
+        # message, or all.
         preparation_s=random.Random(f"preparation {seed}").choice((0.0, 0.2)),
     )
     config = EnvironmentConfig(
