@@ -39,7 +39,7 @@ class ActualResource:
         used_ids: ids of physical resources that its properties name.
         exists: false for one that was deleted; it stays in the account.
         changed_externally: changed or deleted by others than the service.
-        level: the readiness level that it has; None in error.
+        level: the highest readiness level that it has reached; None where levels do not matter.
     """
 
     id: str

@@ -206,6 +206,8 @@ class SimulatedCloud:
 
     def level_of(self, cloud_object: CloudObject) -> ReadinessLevel | None:
         """Return the readiness level of an object, None once it shows that it is in error."""
+        if cloud_object.in_error and self.has_passed(cloud_object.configured_at_s):
+            return None
         level = self._reached_level(cloud_object)
         is_healthy = level is ReadinessLevel.HEALTHY
         return ReadinessLevel.ACTIVE if is_healthy and self.is_degraded(cloud_object) else level
@@ -215,10 +217,10 @@ class SimulatedCloud:
         since_s, until_s = cloud_object.degraded_from_s, cloud_object.degraded_until_s
         return since_s <= self._elapsed_s() < until_s
 
-    def _reached_level(self, cloud_object: CloudObject) -> ReadinessLevel | None:
+    def _reached_level(self, cloud_object: CloudObject) -> ReadinessLevel:
         """Return the highest level that an object has reached, whatever it has lost since."""
-        if cloud_object.in_error and self.has_passed(cloud_object.configured_at_s):
-            return None
+        if cloud_object.in_error:
+            return ReadinessLevel.EXISTS
         reached = (
             (cloud_object.healthy_at_s, ReadinessLevel.HEALTHY),
             (cloud_object.ready_at_s, ReadinessLevel.ACTIVE),

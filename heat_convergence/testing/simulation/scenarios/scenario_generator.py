@@ -63,6 +63,8 @@ _FAILURES: FaultProbabilities = {
     "provision": {"error": 0.2, "never": 0.02},
 }
 
+_LARGE_TREE = 24  # jobs of a large tree, with those that are repeated
+
 
 DEGRADE = "degrade"  # an object loses its health for a while, by itself
 
@@ -232,8 +234,11 @@ def quarantine_scenario(seed: int, *, steps: int = 400, store: str = "memory") -
                 request = UserRequest(operation, name, resource=resource)
                 requests += _at_random_times(rng, request, tree.horizon_s, 2)
     call = {**tree.fault_probabilities.get("call", {}), "permanent": rng.choice((0.05, 0.3))}
+    longest_s = _LARGE_TREE * tree.config.max_work_s / tree.config.settings.jobs_in_flight
     settings = replace(
-        tree.config.settings, retry_limit=rng.choice((0, 1)), action_timeout_s=120.0
+        tree.config.settings,
+        retry_limit=rng.choice((0, 1)),
+        action_timeout_s=max(120.0, longest_s),
     )
     return replace(
         tree,
