@@ -42,7 +42,7 @@ def _late_writes(step: Transition, previous: StackState) -> ViolationMessages:
             if not (renewed or _was_posted(was, row)):
                 yield f"{describe(row)} was written under a lease of another worker"
         elif was.lease.token is None and not (
-            _same_but_for_expiry(was, row) or _was_posted(was, row)
+            _same_but_for_expiry(was, row) or _was_posted(was, row) or _was_marked(was, row)
         ):
             yield f"{describe(row)} was written by an engine without a lease"
 
@@ -57,3 +57,8 @@ def _was_posted(was: Resource, row: Resource) -> bool:
     return was.job.state is JobState.SCHEDULABLE and row == with_values(
         was, {"job_state": JobState.POSTED, "posted_at": row.job.posted_at}
     )
+
+
+def _was_marked(was: Resource, row: Resource) -> bool:
+    """Return whether the engine has stopped a nested stack below on the way to its goal."""
+    return row == with_columns(was, properties_hash=None)
