@@ -145,11 +145,7 @@ def create_stack(
     """
     if stack.action is Action.ADOPT:  # only a CREATE leaves this time null, as in Heat
         stack = replace(stack, updated_at=context.now)
-    stack = _first_traversal(stack, new, context)
-    plan = plan_goal((), new.desired_resources, _plan_context(stack, context))
-    if adopted_resources is not None:
-        plan = replace(plan, added=tuple(_adopting(row, adopted_resources) for row in plan.added))
-    (started,) = _store_new(tx, [(stack, new, plan)], context)
+    (started,) = _store_new(tx, [(stack, new)], context, adopted_resources)
     return started
 
 
@@ -157,12 +153,28 @@ def create_stacks(
     tx: Transaction, new_stacks: Sequence[tuple[Stack, NewGoal]], context: TraversalContext
 ) -> list[StartedTraversal]:
     """Store new nested stacks of one project with their first traversals, CREATE."""
-    planned = []
-    for stack, new in new_stacks:
-        stack = _first_traversal(stack, new, context)
-        plan = plan_goal((), new.desired_resources, _plan_context(stack, context))
-        planned.append((stack, new, plan))
-    return _store_new(tx, planned, context)
+    return _store_new(tx, new_stacks, context)
+
+
+def _store_new(
+    tx: Transaction,
+    new_stacks: Sequence[tuple[Stack, NewGoal]],
+    context: TraversalContext,
+    adopted_resources: Mapping[str, AdoptedResource] | None = None,
+) -> list[StartedTraversal]:
+    stacks = [_first_traversal(stack, new, context) for stack, new in new_stacks]
+    goals = [new for _stack, new in new_stacks]
+    tx.stacks.insert(*stacks)
+    # Not after the plans: sending a large template takes as much memory as its planned rows.
+    _store_goals(tx, goals)
+    plans = [
+        (stack, _first_plan(stack, new, context, adopted_resources))
+        for stack, new in zip(stacks, goals, strict=True)
+    ]
+    return [
+        replace(started, growth=len(new.desired_resources))
+        for started, new in zip(store_first_plans(tx, plans, context), goals, strict=True)
+    ]
 
 
 def _first_traversal(stack: Stack, new: NewGoal, context: TraversalContext) -> Stack:
@@ -170,18 +182,16 @@ def _first_traversal(stack: Stack, new: NewGoal, context: TraversalContext) -> S
     return replace(_in_progress(stack, context), stabilization_s=window_s)
 
 
-def _store_new(
-    tx: Transaction,
-    planned: Sequence[tuple[Stack, NewGoal, Plan]],
+def _first_plan(
+    stack: Stack,
+    new: NewGoal,
     context: TraversalContext,
-) -> list[StartedTraversal]:
-    tx.stacks.insert(*(stack for stack, _new, _plan in planned))
-    _store_goals(tx, [new for _stack, new, _plan in planned])
-    started = store_first_plans(tx, [(stack, plan) for stack, _new, plan in planned], context)
-    return [
-        replace(each, growth=len(new.desired_resources))
-        for each, (_stack, new, _plan) in zip(started, planned, strict=True)
-    ]
+    adopted_resources: Mapping[str, AdoptedResource] | None,
+) -> Plan:
+    plan = plan_goal((), new.desired_resources, _plan_context(stack, context))
+    if adopted_resources is None:
+        return plan
+    return replace(plan, added=tuple(_adopting(row, adopted_resources) for row in plan.added))
 
 
 def start_traversal(

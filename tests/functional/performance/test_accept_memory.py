@@ -1,4 +1,8 @@
-"""The memory while a large stack is written has neither the parsed request nor its template."""
+"""The memory while a large stack is written.
+
+It has neither the parsed request nor its template while rows are written, and no rows yet while
+the template's text is.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from heat_convergence.convergence.model.resource import Resource
+from heat_convergence.db.repositories.contents import SqlContentRepository
 from heat_convergence.db.repositories.resources import SqlResourceRepository
 from heat_convergence.template.evaluation.resource_definition import ResourceDefinition
 from heat_convergence.template.template import Template
@@ -66,3 +72,19 @@ def test_template_is_released_before_rows_are_written(
     finally:
         gc.enable()
     assert kept[0] == []
+
+
+def test_text_is_written_before_rows_are_planned(
+    heat: ProjectClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept: list[int] = []
+    original = SqlContentRepository.put
+
+    def noted(repository: SqlContentRepository, contents: Mapping[str, str]) -> None:
+        rows = (each for each in gc.get_objects() if isinstance(each, Resource))
+        kept.append(sum(each.name in NAMES for each in rows))
+        original(repository, contents)
+
+    monkeypatch.setattr(SqlContentRepository, "put", noted)
+    heat.create("s", template(_MARK), hold=True)
+    assert kept == [0]
