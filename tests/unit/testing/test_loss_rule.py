@@ -31,9 +31,9 @@ def rule(view: CloudView) -> MassLossRule:
     return MassLossRule(view, MassLossLimits(4, 0.5), timedelta(seconds=DELAY_S))
 
 
-def commit(rule: MassLossRule, name: str, status: Status, at_s: int) -> None:
+def commit(rule: MassLossRule, name: str, status: Status, at_s: int, suffix: str = "") -> None:
     rows = tuple(
-        resource_row(f"{name}{number}", stack_id=name, physical_id=f"{name}{number}")
+        resource_row(f"{name}{number}", stack_id=name, physical_id=f"{name}{number}{suffix}")
         for number in range(1, 4)
     )
     state = StackState(stack_row(name, status=status), rows, ())
@@ -75,6 +75,20 @@ def test_loss_that_reads_have_shown_stays_known(rule: MassLossRule, view: CloudV
     for object_id in ("b1", "b2"):
         view.note_missing(object_id, time_at(LOST_AT + 1))
     assert rule.is_known(time_at(KNOWN_AT))
+
+
+@pytest.mark.parametrize("replaced_first", [True, False])
+def test_resources_count_with_those_that_are_missing_at_the_same_time(
+    rule: MassLossRule, view: CloudView, replaced_first: bool
+) -> None:
+    for name in "ab":
+        commit(rule, name, Status.IN_PROGRESS, 10)
+    for object_id in ("a1", "a2"):
+        view.note_missing(object_id, time_at(LOST_AT + 1))
+    commit(rule, "a", Status.IN_PROGRESS, LOST_AT + (3 if replaced_first else 7), "-new")
+    for object_id in ("b1", "b2"):
+        view.note_missing(object_id, time_at(LOST_AT + 5))
+    assert rule.is_known(time_at(KNOWN_AT)) is not replaced_first
 
 
 def test_loss_that_is_over_is_not_known(rule: MassLossRule, view: CloudView) -> None:

@@ -1,19 +1,21 @@
 """The rule about mass losses that nobody has confirmed: RULE 10, as far as reads can show them.
 
 A stack that is not COMPLETE is not read, so that nobody can know what it lacks. A loss counts if
-enough of it was shown by reads, or is in stacks that were COMPLETE for so long that they must have
-been read. Called by ``repair_rules``. Must not read what the code under test records of losses.
+enough was shown to be missing at once, or is in stacks that were COMPLETE for so long that they
+must have been read. What was replaced before others were shown to be missing is not missing with
+them. Called by ``repair_rules``. Must not read what the code under test records of losses.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from heat_convergence.convergence.drift.settings import MassLossLimits
 from heat_convergence.convergence.invariants.transition import StackState, Transition, Violation
 from heat_convergence.convergence.model.action import Status
+from heat_convergence.convergence.model.job import DesiredState
 from heat_convergence.testing.simulation.cloud_reads.cloud_view import CloudView
 
 LOSS_RULE = 10
@@ -46,12 +48,16 @@ class MassLossRule:
     delay: timedelta
     _states: dict[str, StackState] = field(default_factory=dict)
     _periods: dict[str, _CompletePeriod] = field(default_factory=dict)
+    _replaced_at: dict[str, datetime] = field(default_factory=dict)
 
     def note_commit(self, step: Transition) -> Iterator[Violation]:
-        """Note whether a stack is COMPLETE; violates nothing."""
+        """Note whether a stack is COMPLETE, and what serves it no more; violates nothing."""
         stack, now = step.after.stack, step.now
         known = self._periods.get(stack.id)
         is_open = known is not None and known.until is None
+        before = self._states.get(stack.id)
+        for replaced in () if before is None else _serving(before) - _serving(step.after):
+            self._replaced_at.setdefault(replaced, now)
         self._states[stack.id] = step.after
         if stack.status is Status.COMPLETE and not is_open:
             self._periods[stack.id] = _CompletePeriod(now)
@@ -64,10 +70,23 @@ class MassLossRule:
         lost_at = self.view.unreachable_since
         if lost_at is None or time <= lost_at + self.delay:
             return False
-        found = self._read_ids(time)
-        shown = {key for key, read_at in self.view.missed_at.items() if read_at < time}
-        lost = self.view.unreachable_ids & (found | shown)
-        return self.limits.exceeded_by(len(lost), len(found | shown))
+        read = self._read_ids(time)
+        shown = {key: at for key, at in self.view.missed_at.items() if at < time}
+        if self._is_exceeded(read | self._missing_at(time, shown), read):
+            return True
+        return any(
+            self._is_exceeded(self._missing_at(moment, shown), read) for moment in shown.values()
+        )
+
+    def _is_exceeded(self, missing: set[str], read: set[str]) -> bool:
+        lost = self.view.unreachable_ids & missing
+        return self.limits.exceeded_by(len(lost), len(missing | read))
+
+    def _missing_at(self, moment: datetime, shown: Mapping[str, datetime]) -> set[str]:
+        """Return what had been shown to be missing at a time and served its stack still."""
+        return {
+            key for key, at in shown.items() if at <= moment <= self._replaced_at.get(key, moment)
+        }
 
     def _read_ids(self, time: datetime) -> set[str]:
         """Return the ids of the objects of stacks that must have been read by now."""
@@ -78,3 +97,12 @@ class MassLossRule:
             for row in self._states[stack_id].resources
             if row.physical.id is not None
         }
+
+
+def _serving(state: StackState) -> set[str]:
+    """Return the ids of the objects that serve the goal of a stack."""
+    return {
+        row.physical.id
+        for row in state.resources
+        if row.physical.id is not None and row.desired.state is DesiredState.PRESENT
+    }
