@@ -191,11 +191,9 @@ def reach_goals_and_delete(environment: SimulatedEnvironment) -> None:
     environment.signal_periodically()
     for name in _stack_names(environment):
         _reach_goal(environment, name)
-    # A nested stack that its parent retains is a root stack in the next pass.
-    while names := _stack_names(environment):
-        for name in names:
-            _perform(environment, UserRequest("delete", name), expect=Status.COMPLETE)
+    _delete_stacks(environment)
     _empty_quarantine(environment)
+    _delete_stacks(environment)  # a retained nested stack may have waited for the quarantine
     environment.run_until(environment.event_queue.elapsed_s + SNAPSHOT_CLEANUP_TIMEOUT_S)
     left = [each.id for each in environment.cloud.active_objects() if each.stack_id]
     left += [
@@ -210,6 +208,13 @@ def reach_goals_and_delete(environment: SimulatedEnvironment) -> None:
             7, f"everything is deleted, and {left} are left"
         )
         environment.raise_violation()
+
+
+def _delete_stacks(environment: SimulatedEnvironment) -> None:
+    # A nested stack that its parent retains is a root stack in the next pass.
+    while names := _stack_names(environment):
+        for name in names:
+            _perform(environment, UserRequest("delete", name), expect=Status.COMPLETE)
 
 
 def _empty_quarantine(environment: SimulatedEnvironment) -> None:
