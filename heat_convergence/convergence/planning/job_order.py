@@ -12,6 +12,7 @@ from heat_convergence.convergence.model.job import DesiredState, JobState, Verb
 from heat_convergence.convergence.model.job_transitions import plan_blocked, plan_queued
 from heat_convergence.convergence.model.resource import RELEASES_EARLY, Resource
 from heat_convergence.convergence.model.resource_columns import with_columns
+from heat_convergence.graph.graph import Graph
 from heat_convergence.template.environment.readiness import ReadinessLevel
 
 NO_LEVELS: Mapping[tuple[str, str], ReadinessLevel] = {}
@@ -27,7 +28,8 @@ def physical_dependencies_of(
     A definition that was applied, or tried, uses the rows that serve its requirements;
     those that it used before stay in use until it was applied.  So there are no cycles:
     a row that was tried had its requirements ready, and a ready row uses only the
-    requirements of its definition, which have no cycle.
+    requirements of its definition, which have no cycle; one that was tried before that had
+    requirements that use nothing of it (``without_reversals``).
 
     Args:
         row: the row before the plan.
@@ -93,6 +95,33 @@ def requirement_levels(
             if need in present:
                 found[present[need].id, row.id] = level
     return found
+
+
+def without_reversals(
+    levels: Mapping[EdgePair, ReadinessLevel],
+    rows: Sequence[Resource],
+    requires: Mapping[str, Collection[str]],
+) -> dict[EdgePair, ReadinessLevel]:
+    """Return the levels of dependents that nothing they require may use any more.
+
+    Where the goal reverses a dependency, the new requirement uses its dependent until it is
+    updated. If the dependent started before that, each could use the other, and none of the two
+    could be deleted first (RULE 5).
+
+    Args:
+        levels: the levels.
+        rows: all rows of the traversal, with what their physical resources use.
+        requires: name → names of what the goal requires for it.
+    """
+    if not any(row.physical.dependencies for row in rows):  # as in each new stack
+        return dict(levels)
+    names = {row.id: row.name for row in rows}
+    used = {name: set(needed) for name, needed in requires.items()}
+    for row in rows:
+        found = (names[each] for each in row.physical.dependencies if each in names)
+        used.setdefault(row.name, set()).update(found)
+    settled = set(Graph.from_requirements(used).topological_order())
+    return {pair: level for pair, level in levels.items() if names[pair[1]] in settled}
 
 
 def mark_early(

@@ -26,6 +26,7 @@ from heat_convergence.convergence.planning.job_order import (
     set_job_states,
     to_graph_rows,
     traversal_edges,
+    without_reversals,
 )
 
 
@@ -72,10 +73,11 @@ def plan_goal(
     levels = requirement_levels(
         present, {name: each.requirement_levels for name, each in desired_resources.items()}
     )
-    present = mark_early(present, levels) if levels else present
-    edges = traversal_edges(
-        present, absent, {name: desired.requires for name, desired in desired_resources.items()}
-    )
+    requires = {name: desired.requires for name, desired in desired_resources.items()}
+    if levels:
+        levels = without_reversals(levels, [*present.values(), *absent], requires)
+        present = mark_early(present, levels)
+    edges = traversal_edges(present, absent, requires)
     before = {row.id: row.desired.definition_hash for row in rows}
     every = [*present.values(), *absent]
     del chosen, present, absent  # so that each row is freed when it gets a state

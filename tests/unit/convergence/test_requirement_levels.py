@@ -130,3 +130,25 @@ def test_mark_of_early_release_is_no_change_of_the_goal():
     again = planned(rows)
     assert (again.added, again.changed, again.rescheduled) == ((), (), ())
     assert all(edge.observed_ready for edge in again.edges)
+
+
+@pytest.mark.parametrize("between", [(), ("subnet",)])
+def test_dependent_waits_for_what_may_use_it_still(between):
+    """The update reverses a dependency: port required server, perhaps through another one."""
+    chain = ["server", *between, "port"]
+    pairs = zip(chain[1:], chain[:-1], strict=True)
+    before = desired_by_name(
+        desired_resource("server"), *(desired_resource(user, used) for user, used in pairs)
+    )
+    rows = rows_after_completion(plan_goal((), before, plan_context(1)))
+    plan = planned(rows)
+    ids = {row.name: row.id for row in plan.changed}
+    assert Edge(ids["port"], ids["server"]) in plan.edges
+    assert all(edge.level is None for edge in plan.edges)
+
+
+def test_dependent_of_an_updated_requirement_starts_early():
+    rows = rows_after_completion(planned())
+    plan = planned(rows, text="2")
+    ids = {row.name: row.id for row in rows}
+    assert Edge(ids["port"], ids["server"], level=EXISTS) in plan.edges
