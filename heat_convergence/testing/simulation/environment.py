@@ -33,6 +33,7 @@ from heat_convergence.testing.simulation.simulation_context import (
 )
 from heat_convergence.testing.simulation.workload import nested_templates, template_notation
 from heat_convergence.testing.simulation.workload.simulated_users import (
+    UNHEALTHY_REASON,
     RequestServices,
 )
 from heat_convergence.testing.simulation.workload.user_requests import (
@@ -243,14 +244,15 @@ class SimulatedEnvironment(SimulationContext):
         """Return whether a failure of the stack has a known reason.
 
         The reasons: a failure noted for its tree or its former tree, an owner that
-        cancelled it, a newer request that superseded it, a check of a resource that was
-        never created (of the stack itself, or of one nested in it), or a breakpoint that
-        nobody cleared in time.
+        cancelled it, a newer request that superseded it, a user who marked a resource as
+        unhealthy, a check of a resource that was never created (of the stack itself, or of one
+        nested in it), or a breakpoint that nobody cleared in time.
         """
         reason = stack.status_reason
         cancelled = stack.owner_id is not None and "cancelled" in reason
         superseded = reason.startswith(SUPERSEDED_PREFIX) or SUPERSEDED_REASON in reason
-        if cancelled or superseded or NESTED_STACK_NEVER_CREATED in reason:
+        marked = UNHEALTHY_REASON in reason  # by a user, in a stabilization window
+        if cancelled or superseded or marked or NESTED_STACK_NEVER_CREATED in reason:
             return True
         trees = [stack.tree_id]
         while trees[-1] in self.invariant_checker.promoted_from:
