@@ -13,6 +13,7 @@ from heat_convergence.convergence.invariants.transition import (
 from heat_convergence.convergence.model.job import JobState
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.resource_columns import with_columns, with_values
+from heat_convergence.convergence.planning.job_steps import has_nested_stack
 
 
 def rule_3(step: Transition) -> ViolationMessages:
@@ -61,4 +62,4 @@ def _was_posted(was: Resource, row: Resource) -> bool:
 
 def _was_marked(was: Resource, row: Resource) -> bool:
     """Return whether the engine has stopped a nested stack below on the way to its goal."""
-    return row == with_columns(was, properties_hash=None)
+    return has_nested_stack(row) and row == with_columns(was, properties_hash=None)

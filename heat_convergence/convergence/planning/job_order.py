@@ -106,7 +106,7 @@ def without_reversals(
 
     Where the goal reverses a dependency, the new requirement uses its dependent until it is
     updated. If the dependent started before that, each could use the other, and none of the two
-    could be deleted first (RULE 5).
+    could be deleted first (RULE 5). What depends on the two waits, too.
 
     Args:
         levels: the levels.

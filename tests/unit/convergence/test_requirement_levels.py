@@ -16,6 +16,7 @@ from heat_convergence.convergence.planning.requirement_levels import (
 from heat_convergence.template.environment.readiness import ReadinessLevel, level_word
 from heat_convergence.template.evaluation.resource_definition import ResourceDefinition
 from heat_convergence.template.expression import Expression
+from heat_convergence.testing.sample_rows import changed_row
 from tests.unit.convergence.plan_helpers import (
     desired_by_name,
     desired_resource,
@@ -148,7 +149,8 @@ def test_dependent_waits_for_what_may_use_it_still(between):
 
 
 def test_dependent_of_an_updated_requirement_starts_early():
-    rows = rows_after_completion(planned())
+    port, server = sorted(rows_after_completion(planned()), key=lambda row: row.name)
+    rows = [port, changed_row(server, physical_dependencies=(port.id,))]
     plan = planned(rows, text="2")
     ids = {row.name: row.id for row in rows}
     assert Edge(ids["port"], ids["server"], level=EXISTS) in plan.edges

@@ -77,7 +77,7 @@ class LevelRule:
             actual = step.actual_resources.get(other.physical.id or "") if serves else None
             if actual is None or not actual.exists or actual.changed_externally:
                 continue
-            level = actual.level  # the service may not have seen an error yet
+            level = actual.level  # of before an error, which the service may not have seen
             if level is None or not level.includes(needed):
                 message = f"{row.name} ({row.id}) starts while {other.name} is {level}"
                 yield Violation(LEVEL_RULE, f"{message}, and it needs {needed}")
