@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +21,10 @@ from heat_convergence.common.failures import InvalidEncryptionKey
 
 ENCRYPTED_PREFIX = "sealed:"  # no JSON text starts with it
 _KEYRING = "heat_convergence_keyring"
+_COMPRESSED = b"\xff"  # no UTF-8 text starts with it
+_COMPRESSED_FROM = 1 << 20  # characters: releases before cannot read what is compressed
+_PIECE = 1 << 16
+_FASTEST = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +69,7 @@ class Keyring:
         Raises:
             InvalidEncryptionKey: there is no key.
         """
-        return self._ring().encrypt(text.encode()).decode("ascii")
+        return self._ring().encrypt(_to_bytes(text)).decode("ascii")
 
     def decrypt(self, token: str) -> str:
         """Return the text of a token.
@@ -73,7 +78,7 @@ class Keyring:
             InvalidEncryptionKey: none of the keys has encrypted it.
         """
         try:
-            return self._ring().decrypt(token.encode()).decode()
+            return _to_text(self._ring().decrypt(token.encode()))
         except InvalidToken as error:
             raise InvalidEncryptionKey(
                 "Stored secrets were encrypted with another auth_encryption_key."
@@ -85,6 +90,24 @@ class Keyring:
                 "auth_encryption_key is not set: hidden values can't be stored."
             )
         return self._all
+
+
+def _to_bytes(text: str) -> bytes:
+    """Return the bytes to encrypt, those of a long text compressed.
+
+    There are half a dozen copies of them on their way to the database.
+    """
+    if len(text) < _COMPRESSED_FROM:
+        return text.encode()
+    compressor = zlib.compressobj(_FASTEST)
+    pieces = (text[at : at + _PIECE].encode() for at in range(0, len(text), _PIECE))
+    return b"".join([_COMPRESSED, *map(compressor.compress, pieces), compressor.flush()])
+
+
+def _to_text(plain: bytes) -> str:
+    if plain.startswith(_COMPRESSED):
+        plain = zlib.decompress(plain[len(_COMPRESSED) :])
+    return plain.decode()
 
 
 def _fernet_key(key: str) -> bytes:

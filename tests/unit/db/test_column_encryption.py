@@ -69,3 +69,17 @@ def test_sensitive_value_needs_a_key(database):
         insert_value(database, SensitiveValue(SECRET))
     insert_value(database, SECRET)
     assert read_value(database) == SECRET
+
+
+@pytest.mark.parametrize("length", [0, 1 << 20, 3 << 20])
+def test_long_texts_are_stored_compressed(length: int) -> None:
+    text = ("ÿé\U0001f600text " * (length // 8))[:length]
+    token = Keyring(["key"]).encrypt(text)
+    assert Keyring(["other", "key"]).decrypt(token) == text
+    assert not length or len(token) < length / 10
+
+
+def test_text_that_was_not_compressed_is_read() -> None:
+    text = "x" * (2 << 20)
+    keyring = Keyring(["key"])
+    assert keyring.decrypt(keyring._fernets[0].encrypt(text.encode()).decode()) == text
