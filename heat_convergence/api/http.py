@@ -1,7 +1,8 @@
 """The request as handlers see it, and the shapes of responses.
 
 Decides how a body is read (size, type, JSON) and how documents are encoded.  Used by
-every controller; must not know any noun of the service.
+every controller; must not know any noun of the service, but for the part of a body that may be
+very large.
 """
 
 from __future__ import annotations
@@ -17,12 +18,14 @@ from heat_convergence.api.context import Caller
 from heat_convergence.api.routes.table import RouteMatch
 from heat_convergence.common import errors
 from heat_convergence.common.strict_json import encode_json, parse_json
+from heat_convergence.template.parsing.document_loader import PACKED_SECTIONS
 
 Json = Any
 MAX_BODY_BYTES_KEY = "heat_convergence.max_body_bytes"
 CALLER_KEY = "heat_convergence.caller"
 OWN_RESOURCE_KEY = "heat_convergence.own_resource"  # set by this service, never by a client
 BASE_URL_KEY = "heat_convergence.base_url"
+_PACKED = {"template": PACKED_SECTIONS}
 _PARSED_TYPES = frozenset({"", "application/json", "text/plain", "json"})
 _ITEMS_PER_CHUNK = 200
 
@@ -91,13 +94,15 @@ class ApiRequest(pecan.Request):  # type: ignore[misc]  # untyped library
         return document
 
     def _parse(self) -> Mapping[str, Json] | None:
-        text = self._body_bytes()
+        body = self._body_bytes()
         content_type = (self.content_type or "").lower()
-        if content_type not in _PARSED_TYPES or not text.lstrip().startswith(b"{"):
+        if content_type not in _PARSED_TYPES or not body.lstrip().startswith(b"{"):
             return None
         try:
             # Not from bytes, which json would take for UTF-16 or let half characters pass.
-            document: Mapping[str, Json] = parse_json(text.decode())
+            text = body.decode()
+            del body
+            document: Mapping[str, Json] = parse_json(text, _PACKED)
         except RecursionError as error:
             raise errors.HTTPBadRequest("The request body is nested too deeply.") from error
         except ValueError as error:

@@ -9,9 +9,13 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import suppress
 from typing import Any
 
 import orjson
+
+from heat_convergence.common.values.json_members import PackedPaths, read_object
+from heat_convergence.common.values.packed_map import PackedMap
 
 Json = Any
 MAX_NUMBER_BITS = 1023  # beyond it, a number is no floating-point number
@@ -19,23 +23,33 @@ _MAX_DIGITS = 308
 _DIGITS_AS_ZEROS = bytes.maketrans(b"123456789", b"000000000")
 _LONG_NUMBER = b"0" * (_MAX_DIGITS + 1)
 _PIECE = 65536  # characters
-_ENCODER = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False)
+_LARGE = 8 * _PIECE
 _ESCAPES = re.compile(r"\\u(0000|[dD][89a-fA-F])")
 
 
-def parse_json(text: str) -> Json:
+def parse_json(text: str, packed: PackedPaths | None = None) -> Json:
     """Return the data of a JSON text.
+
+    Args:
+        text: The text.
+        packed: The places of objects that are a ``PackedMap`` if they have very many members.
 
     Raises:
         ValueError: The text is not JSON, or a number is too large, or a string cannot be stored.
         RecursionError: The text is nested too deeply.
     """
     # Long digits are rare, and a call for each number is slow.
-    parse_int = _parse_int if _has_long_number(text) else None
-    data = json.loads(
-        text, parse_constant=_refuse_constant, parse_int=parse_int, parse_float=_parse_float
+    decoder = json.JSONDecoder(
+        parse_constant=_refuse_constant,
+        parse_int=_parse_int if _has_long_number(text) else None,
+        parse_float=_parse_float,
     )
-    if _ESCAPES.search(text):
+    has_escapes = bool(_ESCAPES.search(text))
+    if packed and len(text) > _LARGE and not has_escapes:
+        with suppress(ValueError):  # reported by the reader of the whole
+            return read_object(text, decoder, packed)
+    data = decoder.decode(text)
+    if has_escapes:
         # Two backslashes are one of the string; what is left before "u0000" is an escape.
         dumped = json.dumps(data, ensure_ascii=False).replace("\\\\", "")
         check_text(dumped.replace("\\u0000", "\0"))
@@ -49,9 +63,28 @@ def encode_json(document: Json) -> bytes:
     that are nested deeply.
     """
     try:
-        return orjson.dumps(document)
+        return orjson.dumps(document, _encode_packed)
     except orjson.JSONEncodeError:
         return _ENCODER.encode(document).encode()
+
+
+def _encode_packed(value: Any) -> orjson.Fragment:
+    """Return the text of a packed map, of which a part at a time becomes objects."""
+    if not isinstance(value, PackedMap):
+        raise TypeError(f"{type(value).__name__} is not of JSON")
+    objects = (
+        part if isinstance(part, bytes) else encode_json(part) for part in value.json_parts()
+    )
+    return orjson.Fragment(b"{%s}" % b",".join(text[1:-1] for text in objects))
+
+
+def _unpacked(value: Any) -> dict[str, Json]:
+    if not isinstance(value, PackedMap):
+        raise TypeError(f"{type(value).__name__} is not of JSON")
+    return dict(value)
+
+
+_ENCODER = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, default=_unpacked)
 
 
 def check_text(text: str) -> None:

@@ -57,7 +57,7 @@ class LintedTemplate:
     def named_items(self, section: str) -> Iterator[tuple[str, dict[str, Json]]]:
         """Yield the names and bodies of a section, those that are maps."""
         content = self.template.section(section)
-        if isinstance(content, dict):
+        if isinstance(content, Mapping):
             yield from ((name, body) for name, body in content.items() if isinstance(body, dict))
 
     def typed_properties(self) -> Iterator[tuple[SourcePath, str, PropertySchema, Json]]:
@@ -93,7 +93,7 @@ def _typed_value(
 
 def iterate_calls(node: Json, is_function: Callable[[str], bool]) -> Iterator[tuple[str, Json]]:
     """Yield name and arguments of every map of one key that may be such a function."""
-    if isinstance(node, dict):
+    if isinstance(node, Mapping):
         for key, value in node.items():
             if len(node) == 1 and is_function(key):
                 yield key, value

@@ -150,7 +150,7 @@ class ReferencedFiles:
 
     def resolve_template(self, data: Json, folder: Path, path: SourcePath = ()) -> Json:
         """Return a template's data with the names of files replaced by URLs."""
-        if isinstance(data, dict):
+        if isinstance(data, Mapping):
             for key in (_TYPE, _CFN_TYPE):
                 if data.get(key) == _CFN_STACK:
                     data = {**data, key: ACCEPTS_EVERYTHING}  # of a template at a URL

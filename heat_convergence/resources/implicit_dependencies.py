@@ -9,11 +9,12 @@ dependencies take precedence.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from heat_convergence.resources.protocol.resource_type import ImplicitDependency
+from heat_convergence.common.values.packed_map import pack_if_large
+from heat_convergence.resources.protocol.resource_type import ImplicitDependency, ResourceType
 from heat_convergence.resources.registry import ResourceTypeRegistry
 from heat_convergence.template.evaluation.resource_definition import ResourceDefinition
 from heat_convergence.template.expression import Expression
@@ -25,20 +26,30 @@ def add_implicit_dependencies(
     definitions: Mapping[str, ResourceDefinition],
     implementations: Mapping[str, str],
     registry: ResourceTypeRegistry,
-) -> dict[str, ResourceDefinition]:
+) -> Mapping[str, ResourceDefinition]:
     """Return the definitions with the names that they require implicitly."""
-    found = dict(definitions)
+    rules = {each: _rules(registry.find(each)) for each in set(implementations.values())}
+    if not any(rules.values()):
+        return definitions
     index = _PropertyIndex(definitions, implementations, registry)
-    for name, definition in sorted(definitions.items()):
-        resource_type = registry.find(implementations[name])
+    requires = {name: each.requires for name, each in definitions.items()}
+    added = set()
+    for name in sorted(name for name in definitions if rules[implementations[name]]):
         required: set[str] = set()
-        for rule in resource_type.implicit_dependencies if resource_type is not None else ():
-            required |= index.find(definition, rule)
-        for other in sorted(required - definition.requires - {name}):
-            if not _reaches(found, other, name):
-                more = frozenset({*found[name].requires, other})
-                found[name] = replace(found[name], requires=more)
-    return found
+        for rule in rules[implementations[name]]:
+            required |= index.find(definitions[name], rule)
+        for other in sorted(required - requires[name] - {name}):
+            if not _reaches(requires, other, name):
+                requires[name] = frozenset({*requires[name], other})
+                added.add(name)
+    return pack_if_large(
+        (name, replace(each, requires=requires[name]) if name in added else each)
+        for name, each in definitions.items()
+    )
+
+
+def _rules(resource_type: ResourceType | None) -> Sequence[ImplicitDependency]:
+    return () if resource_type is None else resource_type.implicit_dependencies
 
 
 class _PropertyIndex:
@@ -51,26 +62,27 @@ class _PropertyIndex:
         registry: ResourceTypeRegistry,
     ) -> None:
         """Group the definitions by the implementation of their type."""
-        self._by_type: dict[str, list[ResourceDefinition]] = {}
-        for name, definition in definitions.items():
-            self._by_type.setdefault(implementations[name], []).append(definition)
+        self._definitions = definitions
+        self._names: dict[str, list[str]] = {}
+        for name in definitions:
+            self._names.setdefault(implementations[name], []).append(name)
         self._registry = registry
         self._implementations = implementations
         self._index: dict[ImplicitDependency, dict[str, set[str]]] = {}
 
     def find(self, definition: ResourceDefinition, rule: ImplicitDependency) -> set[str]:
         """Return the names of resources that a definition requires by a rule."""
-        others = self._by_type.get(rule.other_type, ())
+        others = self._names.get(rule.other_type, ())
         if not others:
             return set()
         own = self._keys(definition, rule.own_path)
         if rule.other_path is None:
-            return {other.name for other in others} if own else set()
+            return set(others) if own else set()
         if rule not in self._index:
             index: dict[str, set[str]] = {}
             for other in others:
-                for key in self._keys(other, rule.other_path):
-                    index.setdefault(key, set()).add(other.name)
+                for key in self._keys(self._definitions[other], rule.other_path):
+                    index.setdefault(key, set()).add(other)
             self._index[rule] = index
         return {name for key in own for name in self._index[rule].get(key, ())}
 
@@ -100,14 +112,14 @@ def _key(value: Json) -> str:
     return json.dumps(value, default=str, sort_keys=True)
 
 
-def _reaches(definitions: Mapping[str, ResourceDefinition], start: str, goal: str) -> bool:
+def _reaches(requires: Mapping[str, frozenset[str]], start: str, goal: str) -> bool:
     visited, pending = {start}, [start]
     while pending:
         name = pending.pop()
         if name == goal:
             return True
-        if name in definitions:
-            unvisited = definitions[name].requires - visited
+        if name in requires:
+            unvisited = requires[name] - visited
             visited |= unvisited
             pending.extend(unvisited)
     return False

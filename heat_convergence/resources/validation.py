@@ -11,7 +11,7 @@ Source: docs/reference/validation.rst.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Protocol
@@ -56,6 +56,7 @@ from heat_convergence.template.parsing.template_versions import Dialect
 Value = Any
 
 PROPERTY_ERROR = "Property error"
+_WrongAttribute = tuple[ValidationPhase, str, SourcePath]
 _STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
 _PASSED_ON = (  # clients receive these unchanged
     PropertyUnspecifiedError,
@@ -77,9 +78,8 @@ class ResourceChecks:
     """The parameters of the validation of one template's resources.
 
     Attributes:
-        implementation: Returns the name by which the registry knows a definition's type, after
-            the
-        environment's mappings.
+        implementation: Returns the name by which the registry knows the type of a resource, by
+            the name of the resource, after the environment's mappings.
         custom: Constraint name → function; None leaves custom constraints, which reach the cloud,
         unchecked.
         functions: The functions that the template may call, to hint at a misspelled call.
@@ -93,7 +93,7 @@ class ResourceChecks:
     """
 
     registry: TypeLookup
-    implementation: Callable[[ResourceDefinition], str]
+    implementation: Callable[[str], str]
     dialect: Dialect
     timeout_s: float | None = None
     custom: CustomChecks | None = None
@@ -124,7 +124,9 @@ def validate_template(
     """
     checks = ResourceChecks(
         registry=registry,
-        implementation=lambda item: environment.registry.resolve(item.type, item.name),
+        implementation=lambda name: environment.registry.resolve(
+            evaluated.definitions[name].type, name
+        ),
         dialect=evaluated.template.version.dialect,
         timeout_s=timeout_s,
         custom=custom,
@@ -142,23 +144,26 @@ def check_resources(
     problems: Diagnostics,
 ) -> None:
     """Add every mistake of resources, and of attributes that outputs read, to ``problems``."""
-    types = _types(definitions, checks, problems)
-    for name, resource_type in types.items():
-        with checks.lookups.of_resource(name):
-            _Resource(definitions[name], resource_type, checks, problems).check()
-    for name, key, error in find_misplaced_deployments(definitions, types):
-        property_path = (checks.dialect.resources, name, checks.dialect.properties, key)
-        problems.add(ValidationPhase.RESOURCES, error, property_path, prefix=PROPERTY_ERROR)
+    types = _types(definitions.keys(), checks, problems)
+    wrong_attributes: list[_WrongAttribute] = []
     for name, definition in definitions.items():
+        if name in types:
+            with checks.lookups.of_resource(name):
+                _Resource(definition, types[name], checks, problems).check()
         path = (checks.dialect.resources, name)
         for key in ("properties", "metadata", "update_policy"):
             section_path = (*path, getattr(checks.dialect, key))
-            _check_attributes(
-                getattr(definition, key), types, section_path, ValidationPhase.RESOURCES, problems
+            wrong_attributes += _wrong_attributes(
+                getattr(definition, key), types, section_path, ValidationPhase.RESOURCES
             )
+    for name, key, error in find_misplaced_deployments(definitions, types):
+        property_path = (checks.dialect.resources, name, checks.dialect.properties, key)
+        problems.add(ValidationPhase.RESOURCES, error, property_path, prefix=PROPERTY_ERROR)
     for name, value in outputs.items():
         output_path = (checks.dialect.outputs, name, checks.dialect.value)
-        _check_attributes(value, types, output_path, ValidationPhase.OUTPUTS, problems)
+        wrong_attributes += _wrong_attributes(value, types, output_path, ValidationPhase.OUTPUTS)
+    for wrong in wrong_attributes:
+        problems.add(*wrong)
 
 
 def find_violation(lookups: Iterable[Lookup], errors: ErrorLog) -> str | None:
@@ -177,12 +182,12 @@ def _ask(lookup: Lookup) -> str | None:
 
 
 def _types(
-    definitions: Mapping[str, ResourceDefinition], checks: ResourceChecks, problems: Diagnostics
+    names: Collection[str], checks: ResourceChecks, problems: Diagnostics
 ) -> dict[str, ResourceType]:
     found = {}
-    for name, definition in definitions.items():
+    for name in names:
         try:
-            resource_type = checks.registry.get_for_template(checks.implementation(definition))
+            resource_type = checks.registry.get_for_template(checks.implementation(name))
             found[name] = _available(resource_type, checks)
         except Error as error:
             path = (checks.dialect.resources, name, checks.dialect.type)
@@ -199,14 +204,10 @@ def _available(resource_type: ResourceType, checks: ResourceChecks) -> ResourceT
     return resource_type
 
 
-def _check_attributes(
-    value: Value,
-    types: Mapping[str, ResourceType],
-    path: SourcePath,
-    phase: ValidationPhase,
-    problems: Diagnostics,
-) -> None:
-    """Check attribute references; the template reported those to missing resources."""
+def _wrong_attributes(
+    value: Value, types: Mapping[str, ResourceType], path: SourcePath, phase: ValidationPhase
+) -> Iterator[_WrongAttribute]:
+    """Yield the wrong attribute references; the template reported those to missing resources."""
     for use in attribute_references(value):
         resource_type = types.get(use.resource)
         name = use.attribute
@@ -221,7 +222,7 @@ def _check_attributes(
         ):
             hint = as_sentence(did_you_mean(name, resource_type.schema.all_attributes))
             text = f"The Referenced Attribute ({use.resource} {name}) is incorrect.{hint}"
-            problems.add(phase, text, (*path, *_steps(use.location), use.function))
+            yield phase, text, (*path, *_steps(use.location), use.function)
 
 
 def _violation(check: Callable[[], None]) -> str | None:

@@ -12,10 +12,10 @@ from heat_convergence.convergence.lifecycle.snapshots.stack_export import (
     is_stack_entry,
     is_suspended_entry,
 )
-from heat_convergence.convergence.lifecycle.traversal import AdoptedResource
 from heat_convergence.convergence.model.json_value import Json
 from heat_convergence.convergence.model.resource import ADOPTED_STACK
 from heat_convergence.convergence.planning.desired_state import DesiredResource
+from heat_convergence.convergence.planning.first_plan import AdoptedResource
 from heat_convergence.resources.nested.nested_type import NestedType
 from heat_convergence.resources.reference_scope import adopted_physical_id
 from heat_convergence.resources.registry import ResourceTypeRegistry

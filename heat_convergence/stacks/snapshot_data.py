@@ -6,7 +6,6 @@ which deletes.  Reads the snapshot's document (``lifecycle.stack_export``).
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -233,12 +232,11 @@ def with_resource_properties(
     if not names:
         return None
     words = template.version.dialect
-    changed: dict[str, Json] = copy.deepcopy(template.raw)
+    resources = dict(template.section(words.resources))
     for name in names:
-        definition = changed[words.resources][name]
-        written = definition.get(words.properties) or {}
-        definition[words.properties] = {**written, **properties[name]}
-    return changed
+        written = resources[name].get(words.properties) or {}
+        resources[name] = {**resources[name], words.properties: {**written, **properties[name]}}
+    return {**template.raw, words.resources: resources}
 
 
 def _failure(failure: Error) -> Error | None:

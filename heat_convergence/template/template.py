@@ -17,6 +17,7 @@ from heat_convergence.common.errors import (
     InvalidTemplateVersion,
     StackValidationFailed,
 )
+from heat_convergence.common.values.json_members import PackedPaths
 from heat_convergence.template.diagnostics import Diagnostics, ValidationPhase, did_you_mean
 from heat_convergence.template.evaluation_budget import evaluation_budget
 from heat_convergence.template.limits import DEFAULT_LIMITS, TemplateLimits
@@ -52,6 +53,7 @@ class Template:
         *,
         limits: TemplateLimits = DEFAULT_LIMITS,
         section_error: Callable[[str], Error] | None = StackValidationFailed,
+        packed: PackedPaths | None = None,
     ) -> Template:
         """Parse a template from text or a map.
 
@@ -60,13 +62,15 @@ class Template:
             limits: Limits on size, depth and evaluation.
             section_error: The error class for sections that the version does not have; None
                 leaves that check to ``check_sections``.
+            packed: The sections that are a ``PackedMap`` if they have very many members; None
+                for a template that others than its evaluation read.
 
         Raises:
             HTTPBadRequest: The document is unreadable, not a map, or has no version key.
             RequestLimitExceeded: A limit is exceeded.
             InvalidTemplateVersion: The version is unknown or ambiguous.
         """
-        document = load_document(source, limits=limits)
+        document = load_document(source, limits=limits, packed=packed)
         if not isinstance(document.data, dict):
             raise HTTPBadRequest(
                 "Template not in valid format: The template is not a JSON object or YAML mapping."
@@ -110,7 +114,7 @@ class Template:
     def resource_names(self) -> tuple[str, ...]:
         """The names of all resources, including those whose condition is false."""
         section = self.section(self.version.dialect.resources)
-        return tuple(section) if isinstance(section, dict) else ()
+        return tuple(section) if isinstance(section, Mapping) else ()
 
     @property
     def parameters(self) -> Mapping[str, ParameterSchema]:

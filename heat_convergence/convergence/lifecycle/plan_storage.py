@@ -21,6 +21,7 @@ from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.resource_columns import get_column
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.model.transition_rules import PLANNED_COLUMNS, JobTransition
+from heat_convergence.convergence.planning.first_plan import FirstPlan
 from heat_convergence.convergence.planning.goal_part import GoalPartOutdated
 from heat_convergence.convergence.planning.plan import Plan
 from heat_convergence.convergence.ports.store import Transaction
@@ -95,26 +96,37 @@ def store_plan(
 
 
 def store_first_plans(
-    tx: Transaction, plans: Sequence[tuple[Stack, Plan]], context: TraversalContext
+    tx: Transaction, plans: Sequence[tuple[Stack, FirstPlan]], context: TraversalContext
 ) -> list[StartedTraversal]:
     """Write the plans of new stacks of one project, and dispatch their first jobs."""
     stacks = [stack for stack, _plan in plans]
-    jobs = [_schedule_first(plan, context) for _stack, plan in plans]
-    load = _load_before(tx, stacks[0].project_id, [row for rows in jobs for row in rows])
-    if load is not None:
-        jobs = dispatch.post_first(jobs, load, context)
-    tx.resources.insert([row for rows in jobs for row in rows])
-    tx.graph.add_first_edges({stack.id: plan.edges for stack, plan in plans})
-    for stack, rows in zip(stacks, jobs, strict=True):
-        _add_physical_dependencies(tx, stack, rows)
+    started = [_first_jobs(plan, context) for _stack, plan in plans]
+    load = None
+    if any(started) and not any(plan.has_hooks for _stack, plan in plans):
+        # Leaves may be stored as POSTED: three statements fewer.
+        load = tx.jobs.get_workload(stacks[0].project_id)
+        started = dispatch.post_first(started, load, context)
+    tx.resources.insert(
+        row
+        for (_stack, plan), rows in zip(plans, started, strict=True)
+        for row in plan.rows({row.id: row for row in rows})
+    )
+    tx.graph.add_first_edges({stack.id: plan.edges() for stack, plan in plans})
     tx.events.insert(
         [context.stack_event(stack, Status.IN_PROGRESS, stack.status_reason) for stack in stacks]
     )
-    messages = _dispatch_new(tx, stacks, jobs, context, load)
+    messages = _dispatch_new(tx, plans, started, context, load)
     return [
         _start(tx, stack, rows, context, own)
-        for stack, rows, own in zip(stacks, jobs, messages, strict=True)
+        for stack, rows, own in zip(stacks, started, messages, strict=True)
     ]
+
+
+def _first_jobs(plan: FirstPlan, context: TraversalContext) -> list[Resource]:
+    """Return the first leaves that find room in flight, SCHEDULABLE."""
+    schedule = job_transitions.schedule(context.now)
+    leaves = plan.leaves(context.settings.jobs_in_flight)
+    return [schedule.apply_to(row) for row in leaves]
 
 
 def _start(
@@ -136,17 +148,6 @@ def _add_physical_dependencies(tx: Transaction, stack: Stack, jobs: Sequence[Res
     tx.graph.add_physical_dependencies(
         stack.id, [(row.id, used) for row in jobs for used in row.physical.dependencies]
     )
-
-
-def _load_before(tx: Transaction, project_id: str, jobs: Sequence[Resource]) -> Workload | None:
-    """Return the project's workload if leaves may be stored as POSTED: three statements fewer.
-
-    None without leaves, and where users may have set hooks before jobs.
-    """
-    leaves = any(row.job.state is JobState.SCHEDULABLE for row in jobs)
-    if not leaves or any(row.desired.hooks_and_restrictions for row in jobs):
-        return None
-    return tx.jobs.get_workload(project_id)
 
 
 def _write_rows(
@@ -188,26 +189,30 @@ def _dispatch(
 
 def _dispatch_new(
     tx: Transaction,
-    stacks: Sequence[Stack],
-    jobs: Sequence[Sequence[Resource]],
+    plans: Sequence[tuple[Stack, FirstPlan]],
+    started: Sequence[Sequence[Resource]],
     context: TraversalContext,
     load: Workload | None,
 ) -> list[tuple[OutgoingMessage, ...]]:
     """Return the messages of each new stack; those about other stacks are the first one's."""
     if load is None:
         # The dispatch of one stack may post jobs of the others, so that all are held before.
-        held = [_hold(tx, stack, rows, context) for stack, rows in zip(stacks, jobs, strict=True)]
+        held = [
+            plan.has_hooks and _hold(tx, stack, [*rows, *plan.leaves()[len(rows) :]], context)
+            for (stack, plan), rows in zip(plans, started, strict=True)
+        ]
         return [
             _dispatch(tx, stack, rows, own, context)
-            for stack, rows, own in zip(stacks, jobs, held, strict=True)
+            for (stack, _plan), rows, own in zip(plans, started, held, strict=True)
         ]
     if load.has_schedulable:
-        return [dispatch.dispatch_next(tx, stacks[0], context, load), *([()] * (len(stacks) - 1))]
+        first, _plan = plans[0]
+        return [dispatch.dispatch_next(tx, first, context, load), *([()] * (len(plans) - 1))]
     return [
         dispatch.message_of_jobs(
             stack, (row.id for row in rows if row.job.state is JobState.POSTED)
         )
-        for stack, rows in zip(stacks, jobs, strict=True)
+        for (stack, _plan), rows in zip(plans, started, strict=True)
     ]
 
 

@@ -35,15 +35,17 @@ from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.goal import Goal
 from heat_convergence.convergence.model.goal_storage import deduplicate
 from heat_convergence.convergence.model.job import DesiredState, JobState, Verb
-from heat_convergence.convergence.model.json_value import Json
 from heat_convergence.convergence.model.resource import Resource
-from heat_convergence.convergence.model.resource_columns import with_columns
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.planning.desired_state import (
-    NESTED_STACK_KEY,
     DesiredResource,
     PlanContext,
     StateSource,
+)
+from heat_convergence.convergence.planning.first_plan import (
+    AdoptedResource,
+    FirstPlan,
+    plan_new_stack,
 )
 from heat_convergence.convergence.planning.goal_part import GoalPart
 from heat_convergence.convergence.planning.plan import Plan, plan_action, plan_goal
@@ -63,23 +65,6 @@ class Initiator(Enum):
     USER = "user"  # it fails the snapshots that ancestors take
     PARENT = "owner"  # the job of the parent's resource
     SERVICE = "service"  # a rollback or a scaling
-
-
-@dataclass(frozen=True, slots=True)
-class AdoptedResource:
-    """A resource that exists already and that a new stack adopts.
-
-    Attributes:
-        data: its data; of a nested stack's resource the document of that stack, under
-            ``model.resource.ADOPTED_STACK``.
-        sensitive: the data have secrets.
-        suspended: the document says that it is suspended; the next goal resumes it.
-    """
-
-    physical_id: str | None
-    data: Mapping[str, Json]
-    sensitive: bool = False
-    suspended: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,36 +147,26 @@ def _store_new(
     context: TraversalContext,
     adopted_resources: Mapping[str, AdoptedResource] | None = None,
 ) -> list[StartedTraversal]:
-    stacks = [_first_traversal(stack, new, context) for stack, new in new_stacks]
+    plans = [_first_traversal(stack, new, context, adopted_resources) for stack, new in new_stacks]
     goals = [new for _stack, new in new_stacks]
-    tx.stacks.insert(*stacks)
-    # Not after the plans: sending a large template takes as much memory as its planned rows.
+    tx.stacks.insert(*(stack for stack, _plan in plans))
     _store_goals(tx, goals)
-    plans = [
-        (stack, _first_plan(stack, new, context, adopted_resources))
-        for stack, new in zip(stacks, goals, strict=True)
-    ]
     return [
         replace(started, growth=len(new.desired_resources))
         for started, new in zip(store_first_plans(tx, plans, context), goals, strict=True)
     ]
 
 
-def _first_traversal(stack: Stack, new: NewGoal, context: TraversalContext) -> Stack:
-    window_s = longest_window_s(stack.action, new.desired_resources.values())
-    return replace(_in_progress(stack, context), stabilization_s=window_s)
-
-
-def _first_plan(
+def _first_traversal(
     stack: Stack,
     new: NewGoal,
     context: TraversalContext,
     adopted_resources: Mapping[str, AdoptedResource] | None,
-) -> Plan:
-    plan = plan_goal((), new.desired_resources, _plan_context(stack, context))
-    if adopted_resources is None:
-        return plan
-    return replace(plan, added=tuple(_adopting(row, adopted_resources) for row in plan.added))
+) -> tuple[Stack, FirstPlan]:
+    stack = _in_progress(stack, context)
+    plan = plan_new_stack(new.desired_resources, _plan_context(stack, context), adopted_resources)
+    with_windows = new.desired_resources.values() if plan.has_hooks else ()
+    return replace(stack, stabilization_s=longest_window_s(stack.action, with_windows)), plan
 
 
 def start_traversal(
@@ -363,19 +338,6 @@ def _reject_impossible(stack: Stack, action: Action, initiator: Initiator) -> No
         raise errors.NotSupported("Updating a stack when it is suspended is not supported.")
     if stack.action is Action.SUSPEND and action is Action.RESTORE:
         raise errors.NotSupported("Restoring a stack when it is suspended is not supported.")
-
-
-def _adopting(row: Resource, adopted_resources: Mapping[str, AdoptedResource]) -> Resource:
-    adopted = adopted_resources.get(row.name, AdoptedResource(None, {}))
-    return with_columns(
-        row,
-        job=Verb.ADOPT,
-        # The id of a nested stack in a document could be another tenant's (RULE 12).
-        physical_id=None if NESTED_STACK_KEY in row.desired.definition else adopted.physical_id,
-        data=adopted.data,
-        sensitive=row.desired.sensitive or adopted.sensitive,
-        suspended=adopted.suspended,
-    )
 
 
 def _save_stack(tx: Transaction, stack: Stack, values: Mapping[str, Any]) -> None:

@@ -14,6 +14,7 @@ from datetime import datetime
 from enum import Enum
 
 from heat_convergence.common.ids import IdFactory
+from heat_convergence.common.values.packed_map import pickled_by_constructor
 from heat_convergence.convergence.drift.policy import is_restored
 from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.model.json_value import Json
@@ -44,6 +45,7 @@ def has_update_hook(hooks_and_restrictions: Collection[str]) -> bool:
     return "pre-update" in hooks_and_restrictions or "post-update" in hooks_and_restrictions
 
 
+@pickled_by_constructor
 @dataclass(frozen=True, slots=True)
 class DesiredResource:
     """A definition as a plan needs it: compared by hash, stored as data.

@@ -59,7 +59,7 @@ def import_row(
     desired: DesiredResource, existing: ExistingObject, plan_context: PlanContext
 ) -> Resource:
     """Return the row of an imported object, settled."""
-    row = new_row(desired, (), plan_context)
+    row = new_row(desired, (), plan_context, plan_context.ids())
     return replace(
         row,
         desired=replace(row.desired, sensitive=desired.sensitive or existing.sensitive),

@@ -89,7 +89,7 @@ def choose_incarnations(
         if rejected is not None:
             chosen[name] = rejected
         elif current is None:
-            chosen[name] = new_row(desired, incarnations, plan_context)
+            chosen[name] = new_row(desired, incarnations, plan_context, plan_context.ids())
         elif (
             inputs_change
             or _always_runs(desired, plan_context)
@@ -271,7 +271,10 @@ def _always_runs(desired: DesiredResource, plan_context: PlanContext) -> bool:
 
 
 def new_row(
-    desired: DesiredResource, incarnations: Sequence[Resource], plan_context: PlanContext
+    desired: DesiredResource,
+    incarnations: Sequence[Resource],
+    plan_context: PlanContext,
+    identifier: str,
 ) -> Resource:
     """Return a new incarnation with a job.
 
@@ -279,8 +282,8 @@ def new_row(
         desired: what the goal wants of it.
         incarnations: those of the same name that there are.
         plan_context: the stack, the version and the time.
+        identifier: the id of the row.
     """
-    identifier = plan_context.ids()
     current = [row for row in incarnations if row.desired.state is DesiredState.PRESENT]
     return Resource(
         ResourceIdentity(

@@ -5,7 +5,7 @@ Called by ``plan``.  Must not decide what a row is to become.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from heat_convergence.convergence.model.graph_edge import Edge
 from heat_convergence.convergence.model.job import DesiredState, JobState, Verb
@@ -57,12 +57,7 @@ def traversal_edges(
     requires: Mapping[str, Collection[str]],
 ) -> set[EdgePair]:
     """Return all edges of a traversal to a goal; ``present`` and ``requires`` are by name."""
-    edges = {
-        (present[need].id, row.id)
-        for name, row in present.items()
-        for need in requires[name]
-        if need in present
-    }
+    edges = requirement_edges({name: row.id for name, row in present.items()}, requires)
     deleted_ids = {row.id for row in absent}
     namesakes: dict[str, list[str]] = {}
     for row in absent:
@@ -80,21 +75,38 @@ def traversal_edges(
     return edges
 
 
+def requirement_edges(
+    row_ids: Mapping[str, str], requires: Mapping[str, Collection[str]]
+) -> set[EdgePair]:
+    """Return the edges of a goal's requirements.
+
+    Args:
+        row_ids: name → id of the row that serves it.
+        requires: name → names of what the goal requires for it.
+    """
+    return {
+        (row_ids[need], row_ids[name])
+        for name, needed in requires.items()
+        for need in needed
+        if need in row_ids
+    }
+
+
 def requirement_levels(
-    present: Mapping[str, Resource], levels: Mapping[str, Mapping[str, ReadinessLevel]]
+    row_ids: Mapping[str, str], levels: Mapping[str, Mapping[str, ReadinessLevel]]
 ) -> dict[EdgePair, ReadinessLevel]:
     """Return the levels of a goal's edges whose dependents start before the first is done.
 
     Args:
-        present: name → the row that serves it.
+        row_ids: name → id of the row that serves it.
         levels: name → name of what it requires → the level that it waits for.
     """
-    found = {}
-    for name, row in present.items():
-        for need, level in levels.get(name, {}).items():
-            if need in present:
-                found[present[need].id, row.id] = level
-    return found
+    return {
+        (row_ids[need], row_ids[name]): level
+        for name, needed in levels.items()
+        for need, level in needed.items()
+        if need in row_ids
+    }
 
 
 def without_reversals(
@@ -154,11 +166,11 @@ def set_job_states(rows: list[Resource], edges: set[EdgePair]) -> None:
 
 def to_graph_rows(
     edges: set[EdgePair],
-    nodes: Sequence[str],
+    nodes: Iterable[str],
     ready: Collection[str],
     levels: Mapping[EdgePair, ReadinessLevel] = NO_LEVELS,
-) -> tuple[Edge, ...]:
-    """Return the graph's rows: all edges, and one row for each node that nothing else awaits.
+) -> Iterator[Edge]:
+    """Yield the graph's rows: all edges, and one row for each node that nothing else awaits.
 
     Args:
         edges: the pairs.
@@ -167,9 +179,8 @@ def to_graph_rows(
         levels: the levels of pairs whose second starts before the first is done.
     """
     needed = {first for first, then in edges if (first, then) not in levels}
-    rows = [
-        Edge(first, then, first in ready, level=levels.get((first, then)))
-        for first, then in sorted(edges)
-    ]
-    rows.extend(Edge(node, None, node in ready) for node in sorted(nodes) if node not in needed)
-    return tuple(rows)
+    for first, then in sorted(edges):
+        yield Edge(first, then, first in ready, level=levels.get((first, then)))
+    for node in sorted(nodes):
+        if node not in needed:
+            yield Edge(node, None, node in ready)

@@ -71,7 +71,8 @@ def plan_goal(
     absent = _with_dependencies(unused, rows, unattempted)
     ready = {row.id for row in present.values() if row.job.verb is None}
     levels = requirement_levels(
-        present, {name: each.requirement_levels for name, each in desired_resources.items()}
+        {name: row.id for name, row in present.items()},
+        {name: each.requirement_levels for name, each in desired_resources.items()},
     )
     requires = {name: desired.requires for name, desired in desired_resources.items()}
     if levels:
@@ -89,7 +90,7 @@ def plan_goal(
         rescheduled=tuple(row for row in again if row.desired.definition_hash == before[row.id]),
         ready_ids=tuple(sorted(ready)),
         discarded_ids=discarded,
-        edges=to_graph_rows(edges, [row.id for row in every], ready, levels),
+        edges=tuple(to_graph_rows(edges, [row.id for row in every], ready, levels)),
     )
 
 
@@ -129,7 +130,7 @@ def plan_action(
         rescheduled=(*jobs, *deferred),
         ready_ids=tuple(row.id for row in absent),
         discarded_ids=(),
-        edges=to_graph_rows(edges, [row.id for row in jobs], set()),
+        edges=tuple(to_graph_rows(edges, [row.id for row in jobs], set())),
     )
 
 

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from fnmatch import fnmatchcase
 
+from heat_convergence.common.values.packed_map import pack_if_large
 from heat_convergence.convergence.planning.desired_state import DesiredResource
 from heat_convergence.template.environment.readiness import (
     ReadinessLevel,
@@ -44,7 +45,7 @@ def with_requirement_levels(
     desired: Mapping[str, DesiredResource],
     definitions: Mapping[str, ResourceDefinition],
     dependent_levels: Mapping[str, DependentLevels],
-) -> dict[str, DesiredResource]:
+) -> Mapping[str, DesiredResource]:
     """Return the desired resources with the levels at which they may start.
 
     Args:
@@ -53,7 +54,7 @@ def with_requirement_levels(
         dependent_levels: name → the levels of its type, for types that have any.
     """
     if not dependent_levels:
-        return dict(desired)  # what is demanded of a resource holds for its job alone
+        return desired  # what is demanded of a resource holds for its job alone
     demanded = {
         name: level
         for name, each in desired.items()
@@ -72,13 +73,16 @@ def with_requirement_levels(
         name: highest([ReadinessLevel.ACTIVE, *needed.get(name, ()), *_one(demanded.get(name))])
         for name in {*needed, *demanded}
     }
-    return {
-        name: _with_goal(
-            replace(each, requirement_levels=_early(waits.get(name, {}), demanded, goals)),
-            goals.get(name),
+    return pack_if_large(
+        (
+            name,
+            _with_goal(
+                replace(each, requirement_levels=_early(waits.get(name, {}), demanded, goals)),
+                goals.get(name),
+            ),
         )
         for name, each in desired.items()
-    }
+    )
 
 
 def _one(level: ReadinessLevel | None) -> tuple[ReadinessLevel, ...]:

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
+from heat_convergence.common.values.packed_map import pack_if_large
 from heat_convergence.convergence.planning.desired_state import DesiredResource
 
 
 def propagate_sensitivity(
     desired_resources: Mapping[str, DesiredResource], secret_sources: Collection[str] = ()
-) -> dict[str, DesiredResource]:
+) -> Mapping[str, DesiredResource]:
     """Mark all resources sensitive that read sensitive values, directly or not.
 
     Args:
@@ -22,24 +23,24 @@ def propagate_sensitivity(
         secret_sources: names of resources whose types create secrets.
     """
     readers: dict[str, list[str]] = {}
+    waiting: list[str] = []
     for name, desired in desired_resources.items():
         for read in desired.referenced_names:
             readers.setdefault(read, []).append(name)
-    waiting = sorted(
-        name
-        for name, desired in desired_resources.items()
-        if desired.sensitive or name in secret_sources
-    )
+        if desired.sensitive or name in secret_sources:
+            waiting.append(name)
     reached: set[str] = set()
     while waiting:
         for name in readers.get(waiting.pop(), ()):
             if name not in reached:
                 reached.add(name)
                 waiting.append(name)
-    return {
-        name: _as_sensitive(desired) if name in reached else desired
+    if not reached:
+        return desired_resources
+    return pack_if_large(
+        (name, _as_sensitive(desired) if name in reached else desired)
         for name, desired in desired_resources.items()
-    }
+    )
 
 
 def _as_sensitive(desired: DesiredResource) -> DesiredResource:

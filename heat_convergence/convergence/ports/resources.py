@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from typing import Protocol, Unpack
 
 from heat_convergence.convergence.model.action import Action
@@ -17,7 +17,7 @@ class ResourceRepository(Protocol):
     are then empty.
     """
 
-    def insert(self, resources: Sequence[Resource]) -> None:
+    def insert(self, resources: Iterable[Resource]) -> None:
         """Insert rows."""
 
     def lock(self, ids: Collection[str]) -> list[Resource]:

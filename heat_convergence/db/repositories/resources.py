@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Unpack
 
 import sqlalchemy as sa
@@ -58,14 +59,14 @@ _SELECT_ABSENT = force_index(
 class SqlResourceRepository(SqlRepository, ResourceRepository):
     """Resources on a database connection."""
 
-    def insert(self, resources: Sequence[Resource]) -> None:
+    def insert(self, resources: Iterable[Resource]) -> None:
         """Insert rows; long values become contents, those of sensitive rows are encrypted.
 
         The columns of a row take several kilobytes on their way to the database, so that those
         of a large stack are made a chunk at a time.
         """
-        for at in range(0, len(resources), _INSERTED):
-            rows = [get_columns(row) for row in resources[at : at + _INSERTED]]
+        left = iter(resources)
+        while rows := [get_columns(row) for row in islice(left, _INSERTED)]:
             value_dedup.store_shared(self._connection, rows)
             insert_rows(self._connection, resource, [with_encryption(row) for row in rows])
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from heat_convergence.common.errors import Error, StackValidationFailed
 from heat_convergence.common.stored_values import ContentMap
-from heat_convergence.common.value_size import value_bytes
+from heat_convergence.common.values.value_size import value_bytes
 from heat_convergence.resources.nested.template_references import (
     TemplateReferences,
     find_references,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
-from heat_convergence.common.value_size import SizedCache, value_bytes
+from heat_convergence.common.values.value_size import SizedCache, value_bytes
 
 Json = Any
 Sinks = Sequence[Mapping[str, Json]]

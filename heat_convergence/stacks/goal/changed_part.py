@@ -8,7 +8,7 @@ and so is a template with a mistake.  Must not read rows: the traversal does, un
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -34,7 +34,7 @@ from heat_convergence.template.environment.readiness import ReadinessLevel
 from heat_convergence.template.environment.type_mappings import is_template_name
 from heat_convergence.template.evaluation_budget import STEPS_PER_RESOURCE, EvaluationBudget
 from heat_convergence.template.limits import TemplateLimits
-from heat_convergence.template.parsing.document_loader import Document
+from heat_convergence.template.parsing.document_loader import PACKED_SECTIONS, Document
 from heat_convergence.template.template import Template
 
 Json = Any
@@ -117,7 +117,9 @@ def _earlier_template(
 ) -> Template:
     if source.text == goal.text:
         return source.template
-    return Template.parse(goal.text, limits=services.limits, section_error=None)
+    return Template.parse(
+        goal.text, limits=services.limits, section_error=None, packed=PACKED_SECTIONS
+    )
 
 
 def _differ_in_resources_alone(before: Template, after: Template) -> bool:
@@ -132,7 +134,7 @@ def _differ_in_resources_alone(before: Template, after: Template) -> bool:
 
 def _snippets(template: Template) -> Snippets:
     section = template.section(template.version.dialect.resources)
-    return section if isinstance(section, dict) else {}
+    return section if isinstance(section, Mapping) else {}
 
 
 def _read_types(
@@ -143,12 +145,13 @@ def _read_types(
 ) -> TypeRules | None:
     """Return the types of all resources, None if one has to be looked at in every update."""
     key = source.template.version.dialect.type
-    raws = [raw for each in snippets for raw in each.values()]
-    if not all(isinstance(raw, dict) and isinstance(raw.get(key), str) for raw in raws):
+    different = {id(each): each for each in snippets}.values()
+    names = {_type_name(raw, key) for each in different for raw in each.values()}
+    if None in names:
         return None
     implementations: dict[str, str] = {}
     implicit: dict[str, frozenset[str]] = {}
-    for name in {raw[key] for raw in raws}:
+    for name in filter(None, names):
         found = _plain_type(services, source, name)
         if found is None or is_type_forbidden(found[0]):
             return None
@@ -156,6 +159,11 @@ def _read_types(
         others = frozenset(rule.other_type for rule in found[1].implicit_dependencies)
         implicit |= {found[0]: others} if others else {}
     return TypeRules(implementations, implicit, frozenset(services.functions))
+
+
+def _type_name(raw: Json, key: str) -> str | None:
+    name = raw.get(key) if isinstance(raw, dict) else None
+    return name if isinstance(name, str) else None
 
 
 def _plain_type(
@@ -199,16 +207,22 @@ def _part_of(
     version: int,
 ) -> ChangedPart:
     template, dialect = source.template, source.template.version.dialect
-    chosen = {name: raw for name, raw in snippets.items() if name in selected.names}
-    others = [raw for name, raw in snippets.items() if name not in selected.names]
-    conditional = sum(dialect.condition in raw for raw in others)
+    chosen = {name: snippets[name] for name in snippets if name in selected.names}
+    others = len(snippets) - len(selected.names & snippets.keys())
+    conditional = 0
+    if dialect.condition in source.text:
+        conditional = sum(
+            dialect.condition in raw
+            for name, raw in snippets.items()
+            if name not in selected.names
+        )
     document = Document({**template.raw, dialect.resources: chosen})
     part = GoalPart(
         version=version,
         names=selected.names,
         changing=selected.changing,
         implementations=rules.implementations,
-        fewest_others=len(others) - conditional,
-        most_others=len(others),
+        fewest_others=others - conditional,
+        most_others=others,
     )
     return ChangedPart(replace(source, template=replace(template, document=document)), part)

@@ -7,10 +7,11 @@ stack is made of in files and environment, or what others read of that stack.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from heat_convergence.common.values.packed_map import pack_if_large
 from heat_convergence.convergence.planning.desired_state import NESTED_STACK_KEY, DesiredResource
 from heat_convergence.convergence.planning.requirement_levels import with_requirement_levels
 from heat_convergence.convergence.planning.sensitivity import propagate_sensitivity
@@ -58,7 +59,7 @@ def derive_desired_resources(
     *,
     implementations: Mapping[str, str] | None = None,
     parent_attribute_paths: Mapping[str, Collection[AttributePath]] | None = None,
-) -> dict[str, DesiredResource]:
+) -> Mapping[str, DesiredResource]:
     """Return the desired resources by name.
 
     Args:
@@ -71,36 +72,41 @@ def derive_desired_resources(
     """
     if implementations is None:
         implementations = resolve_implementations(evaluated.definitions, environment)
-    types = {name: registry.find(each) for name, each in implementations.items()}
-    nested = {name for name, each in types.items() if isinstance(each, NestedType)}
+    types = {each: registry.find(each) for each in set(implementations.values())}
+    nested = {
+        name for name, each in implementations.items() if isinstance(types[each], NestedType)
+    }
     paths = _attribute_paths(evaluated, nested, parent_attribute_paths or {}) if nested else {}
     digests = ContentDigests(environment, files, registry) if nested else None
     source = _GoalSource(environment, files)
     definitions = add_implicit_dependencies(evaluated.definitions, implementations, registry)
-    found = {}
-    for name, definition in definitions.items():
-        nested_stack, repeats = None, False
-        if name in nested and digests is not None:
-            digest, repeats = digests.content(definition, implementations[name])
-            nested_stack = {
-                CONTENT_DIGEST_KEY: digest,
-                ATTRIBUTE_PATHS_KEY: sorted(map(list, paths.get(name, ()))),
-            }
-        desired = _desired_resource(
-            definition, implementations[name], nested_stack, types[name], source
-        )
-        found[name] = replace(desired, runs_on_update=True) if repeats else desired
+    secret: set[str] = set()
+
+    def desire() -> Iterator[tuple[str, DesiredResource]]:
+        for name, definition in definitions.items():
+            resource_type = types[implementations[name]]
+            nested_stack, repeats = None, False
+            if name in nested and digests is not None:
+                digest, repeats = digests.content(definition, implementations[name])
+                nested_stack = {
+                    CONTENT_DIGEST_KEY: digest,
+                    ATTRIBUTE_PATHS_KEY: sorted(map(list, paths.get(name, ()))),
+                }
+            if resource_type is not None and _has_secret_data(
+                resource_type, definition.properties
+            ):
+                secret.add(name)
+            desired = _desired_resource(
+                definition, implementations[name], nested_stack, resource_type, source
+            )
+            yield name, replace(desired, runs_on_update=True) if repeats else desired
+
     levels = {
-        name: each.dependent_levels
-        for name, each in types.items()
-        if each is not None and each.dependent_levels
+        name: resource_type.dependent_levels
+        for name, each in implementations.items()
+        if (resource_type := types[each]) is not None and resource_type.dependent_levels
     }
-    found = with_requirement_levels(found, definitions, levels)
-    secret = {
-        name
-        for name, each in types.items()
-        if each is not None and _has_secret_data(each, definitions[name].properties)
-    }
+    found = with_requirement_levels(pack_if_large(desire()), definitions, levels)
     return propagate_sensitivity(found, secret)
 
 

@@ -16,7 +16,7 @@ from typing import Any
 from heat_convergence.common.errors import Error, Retry
 from heat_convergence.common.failures import RowsContradict
 from heat_convergence.common.ids import IdFactory
-from heat_convergence.common.value_size import SizedCache, value_bytes
+from heat_convergence.common.values.value_size import SizedCache, value_bytes
 from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.goal import Goal
 from heat_convergence.convergence.model.goal_storage import restore_full
@@ -305,7 +305,7 @@ class NestedStackBuilder:
         parent: ParentStack,
         environment: Environment,
         resource: ParentResource,
-    ) -> dict[str, DesiredResource]:
+    ) -> Mapping[str, DesiredResource]:
         paths = stored_attribute_paths(resource.row.desired.definition)
         members = list(evaluated.definitions)
         resource_type = self._nested_type(resource.row)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -113,6 +114,8 @@ class NestedStackValidator:
         evaluated, checks = target.evaluated, self._resource_checks(target, types)
         outputs = {name: output.value for name, output in evaluated.outputs.items()}
         check_resources(evaluated.definitions, outputs, checks, diagnostics)
+        if not self._has_nested_stacks(target, types):
+            return
         for name, output in outputs.items():
             path = (checks.dialect.outputs, name)
             check_attribute_paths(output, target.implementations, types, path, diagnostics)
@@ -120,6 +123,13 @@ class NestedStackValidator:
             values = [definition.properties, definition.metadata]
             path = (checks.dialect.resources, name)
             check_attribute_paths(values, target.implementations, types, path, diagnostics)
+
+    def _has_nested_stacks(self, target: ValidationTarget, types: TemplateTypeRegistry) -> bool:
+        for implementation in set(target.implementations.values()):
+            with suppress(Error):  # reported with the resources
+                if isinstance(types.get_for_template(implementation), NestedType):
+                    return True
+        return False
 
     def _resource_checks(
         self, target: ValidationTarget, types: TemplateTypeRegistry
@@ -129,7 +139,7 @@ class NestedStackValidator:
         constrained = self.options.missing_parameters is MissingParameters.REJECT
         return ResourceChecks(
             registry=types,
-            implementation=lambda definition: target.implementations[definition.name],
+            implementation=target.implementations.__getitem__,
             dialect=version.dialect,
             functions=frozenset(version.functions) | services.functions.keys(),
             timeout_s=self.timeout_s,
@@ -148,13 +158,15 @@ class NestedStackValidator:
     ) -> ValidationResult:
         resource_count = len(target.evaluated.definitions)
         nested: dict[str, ValidatedNestedStack] = {}
-        for name, definition in target.evaluated.definitions.items():
+        definitions = target.evaluated.definitions
+        for name in definitions:
             try:
                 resource_type = types.get_for_template(target.implementations[name])
             except Error:
                 continue  # reported with the resources
             if isinstance(resource_type, NestedType):
                 with self.options.lookups.of_resource(name):
+                    definition = definitions[name]
                     result = self._check_nested_stack(
                         definition, resource_type, target, diagnostics
                     )

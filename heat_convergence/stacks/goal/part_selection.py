@@ -65,11 +65,12 @@ def select_part(
         type_key: the key of a resource's type.
     """
     reader = ReferenceReader(before.keys() | after.keys(), rules.functions)
-    edited, read = set(before.keys() - after.keys()), dict[str, FoundReferences]()
+    known = before.keys()
+    edited, read = set(known - after.keys()), dict[str, FoundReferences]()
     for name, raw in after.items():
         text = encode_json(raw)
         # Python takes 1, 1.0 and true for equal, a template does not.
-        if name not in before or encode_json(before[name]) != text:
+        if name not in known or (before is not after and encode_json(before[name]) != text):
             edited.add(name)
         if reader.may_refer(text):
             read[name] = reader.read(raw)

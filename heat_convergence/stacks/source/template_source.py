@@ -32,6 +32,7 @@ from heat_convergence.template.environment.environment import (
 )
 from heat_convergence.template.environment.environment_merge import merge_environment_files
 from heat_convergence.template.parameters.parameter_schemas import ParameterSchema
+from heat_convergence.template.parsing.document_loader import PACKED_SECTIONS
 from heat_convergence.template.parsing.template_versions import VERSION_KEYS
 from heat_convergence.template.template import Template
 
@@ -116,7 +117,10 @@ class TemplateSourceReader:
         if content is None:
             content = fetch_url(request.template_url or "", self._fetch_limits)
         template = Template.parse(
-            content, limits=self._services.limits, section_error=section_error
+            content,
+            limits=self._services.limits,
+            section_error=section_error,
+            packed=PACKED_SECTIONS,
         )
         text = content if isinstance(content, str) else encode_json(content).decode()
         environment = self._environment(request, template)
@@ -162,7 +166,7 @@ class TemplateSourceReader:
         self, text: str, sections: Mapping[str, Json], files: Mapping[str, str]
     ) -> TemplateSource:
         """Return the source of a stored template, the sections of its environment and files."""
-        template = Template.parse(text, limits=self._services.limits)
+        template = Template.parse(text, limits=self._services.limits, packed=PACKED_SECTIONS)
         environment = self._services.environment_from_stored(sections)
         return TemplateSource(template, text, files, environment)
 

@@ -19,6 +19,7 @@ from heat_convergence.common.errors import (
     InvalidExternalResourceDependency,
     InvalidTemplateReference,
 )
+from heat_convergence.common.values.packed_map import pack_if_large
 from heat_convergence.graph.graph import Graph
 from heat_convergence.template.diagnostics import (
     SourcePath,
@@ -143,11 +144,11 @@ class TemplateEvaluator:
             group_section, self._dialect.parameter_groups, self._schemas, self._diagnostics
         )
         self._conditions.validate_all()
-        definitions = {}
-        for name, raw in self._resources.items():
-            definition = self._definition(name, raw)
-            if definition is not None and self._is_enabled(name):
-                definitions[name] = definition
+        definitions = pack_if_large(
+            (name, definition)
+            for name, raw in self._resources.items()
+            if (definition := self._definition(name, raw)) is not None
+        )
         self._check_names()
         outputs = self._outputs()
         self._check_cycle(definitions)
@@ -162,9 +163,9 @@ class TemplateEvaluator:
             outputs=outputs,
         )
 
-    def _section_map(self, name: str) -> dict[str, Json]:
+    def _section_map(self, name: str) -> Mapping[str, Json]:
         section = self._template.section(name)
-        if isinstance(section, dict):
+        if isinstance(section, Mapping):
             return section
         self._report(f'"{name}" must be a map', (name,))
         return {}
@@ -354,10 +355,8 @@ class TemplateEvaluator:
                 )
 
     def _check_cycle(self, definitions: Mapping[str, ResourceDefinition]) -> None:
-        graph = Graph.from_requirements(
-            {name: definition.requires for name, definition in definitions.items()}
-        )
-        cycle = graph.find_cycle()
+        requires = {name: each.requires for name, each in definitions.items() if each.requires}
+        cycle = Graph.from_requirements(requires).find_cycle()
         if cycle is not None:
             path = (self._dialect.resources, cycle[0])
             self._diagnostics.add(

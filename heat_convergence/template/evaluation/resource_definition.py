@@ -12,6 +12,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from heat_convergence.common.values.packed_map import pickled_by_constructor
 from heat_convergence.template import expression
 
 Json = Any
@@ -28,6 +29,7 @@ _NAMES = frozenset({_REQUIRES, _REFERENCED_NAMES})
 DELETE, RETAIN, SNAPSHOT = "Delete", "Retain", "Snapshot"
 
 
+@pickled_by_constructor
 @dataclass(frozen=True, slots=True)
 class ResourceDefinition:
     """A partly evaluated resource of a template.

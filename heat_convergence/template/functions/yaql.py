@@ -12,7 +12,7 @@ import hashlib
 from importlib import import_module
 from typing import Any
 
-from heat_convergence.common.value_size import SizedCache
+from heat_convergence.common.values.value_size import SizedCache
 from heat_convergence.template.evaluation_budget import EvaluationBudget, current_budget
 from heat_convergence.template.functions.function import (
     Function,

@@ -18,12 +18,17 @@ import yaml
 
 from heat_convergence.common import strict_json
 from heat_convergence.common.errors import HTTPBadRequest, RequestLimitExceeded
+from heat_convergence.common.values.json_members import PACKED, PackedPaths
+from heat_convergence.common.values.packed_map import PackedMap
 from heat_convergence.template.diagnostics import SourcePath, SourcePosition
 from heat_convergence.template.limits import DEFAULT_LIMITS, TemplateLimits
 from heat_convergence.template.parsing import source_positions, yaml_reader
 
 Json = Any
 _STRING = frozenset({str})
+
+PACKED_SECTIONS: PackedPaths = {"resources": PACKED, "Resources": PACKED}
+"""The sections of a template that are a ``PackedMap`` if they have very many resources."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +60,15 @@ def load_document(
     *,
     limits: TemplateLimits = DEFAULT_LIMITS,
     document_type: str = "template",
+    packed: PackedPaths | None = None,
 ) -> Document:
     """Parse a document into plain JSON data.
+
+    Args:
+        source: The document.
+        limits: Limits on its size and depth.
+        document_type: How messages call it.
+        packed: The places of maps that are a ``PackedMap`` if they have very many members.
 
     Raises:
         HTTPBadRequest: The document cannot be parsed.
@@ -69,12 +81,12 @@ def load_document(
     check_document_size(text, limits, document_type)
     if text.lstrip()[:1] == "{":
         try:
-            data = strict_json.parse_json(text)
+            data = strict_json.parse_json(text, packed)
         except (ValueError, RecursionError):
             pass  # YAML's flow style starts alike, and its parser reports errors better.
         else:
             return Document(_within_limits(data, limits, document_type), text)
-    return Document(_yaml(text, limits, document_type), text)
+    return Document(_yaml(text, limits, document_type, packed or {}), text)
 
 
 def check_document_size(
@@ -97,9 +109,9 @@ def _decoded(source: str | bytes, document_type: str) -> str:
         raise HTTPBadRequest(f"The {document_type} is not UTF-8 text: {error}") from error
 
 
-def _yaml(text: str, limits: TemplateLimits, document_type: str) -> Json:
+def _yaml(text: str, limits: TemplateLimits, document_type: str, packed: PackedPaths) -> Json:
     try:
-        return yaml_reader.read_yaml(text, limits)
+        return yaml_reader.read_yaml(text, limits, packed)
     except yaml_reader.LimitExceeded as error:
         raise RequestLimitExceeded(f"The {document_type} {error}.") from error
     except RequestLimitExceeded as error:
@@ -111,39 +123,65 @@ def _yaml(text: str, limits: TemplateLimits, document_type: str) -> Json:
 
 def _within_limits(source: Json, limits: TemplateLimits, document_type: str) -> Json:
     """Return the data if it is within the limits, copied only if it is not plain JSON."""
-    count = 0
-    depth = 0
-    level: list[Json] = [source]
-    plain = True
-    while level:
-        depth += 1
-        count += len(level)
-        if depth > limits.max_depth:
+    check = _LimitCheck(limits, document_type)
+    check.walk([source], depth=0)
+    return source if check.plain else _copied(source)
+
+
+class _LimitCheck:
+    """The check of one document.
+
+    Attributes:
+        plain: Whether all of it is plain JSON so far.
+    """
+
+    def __init__(self, limits: TemplateLimits, document_type: str) -> None:
+        self.plain = True
+        self._limits = limits
+        self._document_type = document_type
+        self._count = 0
+
+    def walk(self, level: list[Json], depth: int) -> None:
+        """Check values that are below so many others, with all that they hold."""
+        while level:
+            depth += 1
+            self._charge(len(level), depth)
+            following: list[Json] = []
+            for node in level:
+                if type(node) is str:
+                    continue  # most of them
+                if type(node) is PackedMap:
+                    for values in node.value_parts():
+                        self.walk(values, depth)
+                elif type(node) is dict or isinstance(node, Mapping):
+                    following.extend(node.values())
+                    self.plain &= type(node) is dict and _STRING.issuperset(map(type, node))
+                elif isinstance(node, list | tuple):
+                    following.extend(node)
+                    self.plain &= type(node) is list
+                else:
+                    self._check_scalar(node)
+            level = following
+
+    def _charge(self, count: int, depth: int) -> None:
+        self._count += count
+        if depth > self._limits.max_depth:
             raise RequestLimitExceeded(
-                f"The {document_type} is nested deeper than {limits.max_depth}."
+                f"The {self._document_type} is nested deeper than {self._limits.max_depth}."
             )
-        if count > limits.max_nodes:
+        if self._count > self._limits.max_nodes:
             raise RequestLimitExceeded(
-                f"The {document_type} has more than {limits.max_nodes} nodes."
+                f"The {self._document_type} has more than {self._limits.max_nodes} nodes."
             )
-        following: list[Json] = []
-        for node in level:
-            if type(node) is str:
-                continue  # most of them
-            if type(node) is dict or isinstance(node, Mapping):
-                following.extend(node.values())
-                plain = plain and type(node) is dict and _STRING.issuperset(map(type, node))
-            elif isinstance(node, list | tuple):
-                following.extend(node)
-                plain = plain and type(node) is list
-            elif not isinstance(node, yaml_reader.SCALAR_TYPES):
-                raise HTTPBadRequest(
-                    f"The {document_type} holds a {type(node).__name__}, which JSON does not have."
-                )
-            elif isinstance(node, int | float):
-                _check_number(node, document_type)
-        level = following
-    return source if plain else _copied(source)
+
+    def _check_scalar(self, node: Json) -> None:
+        if not isinstance(node, yaml_reader.SCALAR_TYPES):
+            raise HTTPBadRequest(
+                f"The {self._document_type} holds a {type(node).__name__}, which JSON does not"
+                " have."
+            )
+        if isinstance(node, int | float):
+            _check_number(node, self._document_type)
 
 
 def _check_number(number: float, document_type: str) -> None:

@@ -7,13 +7,14 @@ code walks the data.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import yaml
 
 from heat_convergence.common import strict_json
+from heat_convergence.common.values.packed_map import JSON, MapPacker
 from heat_convergence.template.evaluation_budget import charge_if_bounded
 from heat_convergence.template.limits import TemplateLimits
 
@@ -53,8 +54,13 @@ class _Frame:
     height: int = 1
 
 
-def read_yaml(text: str, limits: TemplateLimits) -> Json:
+def read_yaml(text: str, limits: TemplateLimits, packed_sections: Collection[str] = ()) -> Json:
     """Return the one document in the text as JSON data.
+
+    Args:
+        text: The text.
+        limits: Limits on the document.
+        packed_sections: Keys of the document at which a map of very many members is packed.
 
     Raises:
         yaml.YAMLError: The text is not a YAML document, or uses a tag that is refused.
@@ -62,7 +68,7 @@ def read_yaml(text: str, limits: TemplateLimits) -> Json:
         LimitExceeded: A limit was exceeded.
         RequestLimitExceeded: The request has no steps left to read it.
     """
-    return _Reader(limits).read(text)
+    return _Reader(limits, packed_sections).read(text)
 
 
 def json_key(key: Json) -> str:
@@ -77,8 +83,9 @@ def json_key(key: Json) -> str:
 class _Reader:
     """The state of one reading."""
 
-    def __init__(self, limits: TemplateLimits) -> None:
+    def __init__(self, limits: TemplateLimits, packed_sections: Collection[str]) -> None:
         self._limits = limits
+        self._packed_sections = packed_sections
         self._anchors: dict[str, tuple[Json, int, int, int]] = {}
         self._stack: list[_Frame] = []
         self._plain: dict[str, Json] = {}
@@ -111,10 +118,19 @@ class _Reader:
         self._check_depth(len(self._stack) + 1, event.start_mark)
         if event.anchor:
             self._anchors.pop(event.anchor, None)
-        self._stack.append(_Frame({} if is_map else [], event.start_mark, event.anchor))
+        value = self._new_map(event) if is_map else []
+        self._stack.append(_Frame(value, event.start_mark, event.anchor))
+
+    def _new_map(self, event: Any) -> Json:
+        root = self._stack[0] if len(self._stack) == 1 else None
+        if root is None or event.anchor:  # its aliases may be anywhere
+            return {}
+        return MapPacker(JSON) if root.has_key and root.key in self._packed_sections else {}
 
     def _close(self) -> None:
         frame = self._stack.pop()
+        if isinstance(frame.value, MapPacker):
+            frame.value = frame.value.finish()
         if frame.merged:
             merged: dict[str, Json] = {}
             for source in reversed(frame.merged):
@@ -230,7 +246,7 @@ class _Reader:
 
     def _merge_mark(self, text: str) -> Json:
         frame = self._stack[-1] if self._stack else None
-        if frame is not None and isinstance(frame.value, dict) and not frame.has_key:
+        if frame is not None and not isinstance(frame.value, list) and not frame.has_key:
             return _MERGE
         return text
 

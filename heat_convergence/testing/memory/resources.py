@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from typing import Unpack
 
 from heat_convergence.convergence.model.action import Action
@@ -30,7 +30,7 @@ from heat_convergence.testing.memory.values import (
 class MemoryResourceRepository(MemoryRepository, ResourceRepository):
     """Resources in a dictionary."""
 
-    def insert(self, resources: Sequence[Resource]) -> None:
+    def insert(self, resources: Iterable[Resource]) -> None:
         """Insert rows of existing stacks."""
         for row in resources:
             if row.stack_id not in self._tables.stacks or row.id in self._tables.resources:

@@ -73,11 +73,13 @@ def test_resources_of_ancestors_show_a_breakpoint_of_a_nested_stack(heat: Projec
         each["resource_name"]: each["resource_status_reason"] for each in heat.resources("s")
     } == {"m": above, "alone": "state changed"}
     assert heat.resource("s", "m")["resource_status_reason"] == above
-    deep = {each["resource_name"]: each for each in heat.resources("s", "?nested_depth=5")}
-    assert deep["n"]["resource_status_reason"] == ("CREATE waits at breakpoints: n/a (pre-create)")
+    found = heat.resources("s", "?nested_depth=5")
+    deep = {(each.get("parent_resource"), each["resource_name"]): each for each in found}
+    held, above_it = deep["n", "a"], deep["m", "n"]
+    assert above_it["resource_status_reason"] == ("CREATE waits at breakpoints: n/a (pre-create)")
     paused = "CREATE paused until Hook pre-create is cleared"
-    assert deep["a"]["resource_status_reason"] == paused
-    assert (deep["a"]["resource_status"], deep["n"]["resource_status"]) == (
+    assert held["resource_status_reason"] == paused
+    assert (held["resource_status"], above_it["resource_status"]) == (
         "INIT_COMPLETE", "CREATE_IN_PROGRESS",
     )  # fmt: skip
     assert reasons(heat, "m") == ["state changed", above]

@@ -1,20 +1,25 @@
 """The memory while a large stack is written.
 
-It has neither the parsed request nor its template while rows are written, and no rows yet while
-the template's text is.
+It has neither the parsed request nor its template while rows are written, and of a large template
+no more than a part as objects at any time.
 """
 
 from __future__ import annotations
 
 import gc
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
 
+from heat_convergence.common import strict_json
+from heat_convergence.common.values import packed_map
 from heat_convergence.convergence.model.resource import Resource
-from heat_convergence.db.repositories.contents import SqlContentRepository
+from heat_convergence.convergence.planning.desired_state import DesiredResource
+from heat_convergence.db.repositories import resources as repository
 from heat_convergence.db.repositories.resources import SqlResourceRepository
+from heat_convergence.resources import validation
 from heat_convergence.template.evaluation.resource_definition import ResourceDefinition
 from heat_convergence.template.template import Template
 from tests.functional.harness import LocalService
@@ -74,17 +79,70 @@ def test_template_is_released_before_rows_are_written(
     assert kept[0] == []
 
 
-def test_text_is_written_before_rows_are_planned(
+MANY = [f"many{at}" for at in range(600)]
+PART = 20
+
+
+@pytest.fixture
+def _small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(strict_json, "_LARGE", 0)
+    monkeypatch.setattr(packed_map, "PACKED_FROM", PART)
+    monkeypatch.setattr(packed_map, "_PART_SIZE", PART)
+    monkeypatch.setattr(packed_map, "_OPEN_PARTS", 1)
+    monkeypatch.setattr(repository, "_INSERTED", PART)
+
+
+def living(cls: type) -> int:
+    """Return how many living objects of a class are about the many resources."""
+    names = frozenset(MANY)
+    return sum(type(each) is cls and each.name in names for each in gc.get_objects())
+
+
+@pytest.mark.usefixtures("_small_parts")
+def test_large_template_becomes_objects_a_part_at_a_time(
     heat: ProjectClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kept: list[int] = []
-    original = SqlContentRepository.put
+    most: Counter[str] = Counter()
 
-    def noted(repository: SqlContentRepository, contents: Mapping[str, str]) -> None:
-        rows = (each for each in gc.get_objects() if isinstance(each, Resource))
-        kept.append(sum(each.name in NAMES for each in rows))
-        original(repository, contents)
+    def note(place: str, cls: type) -> None:
+        most[place] = max(most[place], living(cls))
 
-    monkeypatch.setattr(SqlContentRepository, "put", noted)
-    heat.create("s", template(_MARK), hold=True)
-    assert kept == [0]
+    check, insert = validation._Resource.check, repository.insert_rows
+
+    def noted_check(each: Any) -> None:
+        note("definitions that are checked", ResourceDefinition)
+        check(each)
+
+    def noted_insert(*arguments: Any) -> None:
+        note("goal while rows are inserted", DesiredResource)
+        note("rows that are inserted", Resource)
+        insert(*arguments)
+
+    monkeypatch.setattr(validation._Resource, "check", noted_check)
+    monkeypatch.setattr(repository, "insert_rows", noted_insert)
+    resource = resource_definition(value="1", wait_secs=0)
+    heat.create("s", hot_template({name: dict(resource) for name in MANY}), hold=True)
+    assert len(heat.resources("s")) == len(MANY)
+    assert 0 < most["definitions that are checked"] <= 2 * PART
+    assert 0 < most["goal while rows are inserted"] <= 2 * PART
+    jobs_in_flight = 200  # the rows that start at once stay
+    assert jobs_in_flight < most["rows that are inserted"] <= jobs_in_flight + 2 * PART
+
+
+@pytest.mark.usefixtures("_small_parts")
+def test_packed_templates_are_updated_as_others(heat: ProjectClient) -> None:
+    def changed(value: str, *names: str) -> dict[str, Any]:
+        resources = {name: resource_definition(value="1", wait_secs=0) for name in MANY[:100]}
+        last = {"get_attr": [MANY[7], "output"]}
+        resources |= {name: resource_definition(value=value, wait_secs=0) for name in names}
+        resources["last"] = resource_definition(value=last, wait_secs=0)
+        return hot_template(resources)
+
+    heat.create("s", changed("1"))
+    heat.update("s", changed("2", MANY[7], MANY[50]))
+    assert heat.stack("s")["stack_status"] == "UPDATE_COMPLETE"
+    shown = {each["resource_name"]: each["resource_status"] for each in heat.resources("s")}
+    assert {name for name, status in shown.items() if status == "UPDATE_COMPLETE"} == {
+        MANY[7], MANY[50], "last",
+    }  # fmt: skip
+    assert heat.resource("s", "last")["attributes"]["output"] == "2"

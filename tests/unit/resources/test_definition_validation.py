@@ -82,13 +82,13 @@ def lines(
     *definitions: ResourceDefinition, outputs: Mapping[str, Any] | None = None, **options: Any
 ) -> list[str]:
     problems = Diagnostics()
+    by_name = {definition.name: definition for definition in definitions}
     fields = {
         "registry": REGISTRY,
-        "implementation": lambda definition: definition.type,
+        "implementation": lambda name: by_name[name].type,
         "dialect": HOT_DIALECT,
         **options,
     }
-    by_name = {definition.name: definition for definition in definitions}
     check_resources(by_name, outputs or {}, ResourceChecks(**fields), problems)
     try:
         problems.raise_if_any()
@@ -126,7 +126,7 @@ def test_unknown_type_is_reported_with_a_hint() -> None:
 
 def test_properties_are_checked_against_the_mapped_type() -> None:
     own = define("r", "My::Own", properties={"value": "x", "type": "number"})
-    line = one_line(own, implementation=lambda definition: "OS::Heat::Value")
+    line = one_line(own, implementation=lambda name: "OS::Heat::Value")
     assert "Property error: : resources.r.properties.value: : " in line
 
 

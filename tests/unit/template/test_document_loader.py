@@ -1,14 +1,18 @@
 """Documents to data: YAML's types, JSON, limits and positions."""
 
+import json
 from typing import Any
 
 import pytest
 import yaml
 from yaml.cyaml import CParser  # type: ignore[attr-defined]  # the stubs hide it
 
+from heat_convergence.common import strict_json
 from heat_convergence.common.errors import HTTPBadRequest, RequestLimitExceeded
+from heat_convergence.common.values import packed_map
+from heat_convergence.common.values.packed_map import PackedMap
 from heat_convergence.template.limits import TemplateLimits
-from heat_convergence.template.parsing.document_loader import load_document
+from heat_convergence.template.parsing.document_loader import PACKED_SECTIONS, load_document
 
 
 def test_scalars_have_the_types_that_clients_expect() -> None:
@@ -119,6 +123,67 @@ def test_alias_bombs_are_refused(tag_or_source: Any) -> None:
 def test_deep_and_long_texts_are_refused(source: Any) -> None:
     with pytest.raises(RequestLimitExceeded):
         load_document(source)
+
+
+@pytest.fixture
+def _packed_early(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packed_map, "PACKED_FROM", 10)
+    monkeypatch.setattr(strict_json, "_LARGE", 0)
+
+
+MANY = {f"r{number}": {"type": "T", "list": [number, {}]} for number in range(30)}
+YAML = "".join(f"  r{number}: {{type: T, list: [{number}, {{}}]}}\n" for number in range(30))
+
+
+@pytest.mark.usefixtures("_packed_early")
+@pytest.mark.parametrize(
+    ("text", "packed"),
+    [
+        (f"resources:\n{YAML}outputs: {{}}", True),
+        (f"Resources:\n{YAML}outputs: {{}}", True),
+        (json.dumps({"resources": MANY, "outputs": {}}), True),
+        (f"outputs: {{}}\nresources:\n{YAML}  r0: 1\n  r0: {{type: T, list: [0, {{}}]}}", True),
+        (f"resources: &all\n{YAML}outputs: {{}}", False),
+        (f"others:\n{YAML}outputs: {{}}", False),
+        (f"? {{resources: 1}}\n: 1\nresources:\n{YAML}", None),
+    ],
+)
+def test_many_resources_are_packed(text: str, packed: bool | None) -> None:
+    if packed is None:
+        with pytest.raises(HTTPBadRequest, match="cannot be a key"):
+            load_document(text, packed=PACKED_SECTIONS)
+        return
+    found = load_document(text, packed=PACKED_SECTIONS)
+    assert found.data == load_document(text).data
+    (section,) = (each for name, each in found.data.items() if name != "outputs")
+    assert isinstance(section, PackedMap) is packed
+    assert section == MANY
+
+
+@pytest.mark.usefixtures("_packed_early")
+def test_resources_merged_into_many_are_read() -> None:
+    text = f"base: &base {{r0: 1, other: 2}}\nresources:\n  <<: *base\n{YAML}"
+    found = load_document(text, packed=PACKED_SECTIONS).data["resources"]
+    assert found == {"other": 2, **MANY}
+
+
+@pytest.mark.usefixtures("_packed_early")
+@pytest.mark.parametrize(
+    ("limits", "message"),
+    [
+        (TemplateLimits(max_nodes=151), "more than 151 nodes"),
+        (TemplateLimits(max_depth=4), "nested deeper than 4"),
+    ],
+)
+def test_packed_resources_count_in_the_limits(limits: TemplateLimits, message: str) -> None:
+    text = json.dumps({"resources": MANY})  # 152 nodes, 5 deep
+    for source in (text, load_document(text, packed=PACKED_SECTIONS).data, yaml.dump(MANY)):
+        if isinstance(source, str) and not source.startswith("{"):
+            source = "resources:\n" + "".join(f"  {line}\n" for line in source.splitlines())
+        with pytest.raises(RequestLimitExceeded, match=message):
+            load_document(source, limits=limits, packed=PACKED_SECTIONS)
+    enough = TemplateLimits(max_nodes=152, max_depth=5)
+    assert load_document(text, limits=enough, packed=PACKED_SECTIONS).data["resources"] == MANY
 
 
 def test_deep_and_large_maps_are_refused() -> None:

@@ -44,7 +44,7 @@ Json = Any
 PhysicalIdLookup = Callable[[str], str | None]  # a resource's name → its physical id
 
 
-def desired_resources(template: TemplateSpec) -> dict[str, DesiredResource]:
+def desired_resources(template: TemplateSpec) -> Mapping[str, DesiredResource]:
     """Return the desired resources of a root stack."""
     flat = {name: spec for name, spec in template.items() if spec.type_alias in TYPE_NAMES}
     found = template_notation.desired_resources(flat)
@@ -54,6 +54,7 @@ def desired_resources(template: TemplateSpec) -> dict[str, DesiredResource]:
         elif spec.type_alias in scaling_groups.SCALING_TYPE_ALIASES:
             found[name] = scaling_groups.desired_resource(spec)
         found[name] = replace(found[name], hooks_and_restrictions=spec.restrictions)
+    found = {name: found[name] for name in sorted(found)}  # as in the template's text
     return template_notation.with_levels(found, template)
 
 

@@ -226,7 +226,7 @@ def desired_resources(template: TemplateSpec) -> dict[str, DesiredResource]:
 
 def with_levels(
     desired: Mapping[str, DesiredResource], template: TemplateSpec
-) -> dict[str, DesiredResource]:
+) -> Mapping[str, DesiredResource]:
     """Return desired resources with the levels at which they may start."""
     staged = {name for name, spec in template.items() if spec.type_alias == "Staged"}
     flat = {name: spec for name, spec in template.items() if spec.type_alias in TYPE_NAMES}

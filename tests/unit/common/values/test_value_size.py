@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from heat_convergence.common.strict_json import parse_json
-from heat_convergence.common.value_size import SizedCache, value_bytes
+from heat_convergence.common.values.value_size import SizedCache, value_bytes
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,1 @@
+"""The size of values in memory, and maps of many values that take little of it."""

@@ -1,0 +1,198 @@
+"""Maps of many values that are kept as bytes and become objects when they are read.
+
+Called for what a large template says of each resource: 100,000 small maps take a multiple of the
+text that they come from.  Decides from how many values on a map is packed.  Must not leave the
+process: where the bytes are pickles, nothing but the map that they belong to may read them.
+"""
+
+from __future__ import annotations
+
+import pickle
+import zlib
+from collections.abc import Callable, ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
+from dataclasses import dataclass, fields
+from itertools import islice
+from operator import attrgetter
+from typing import Any, Generic, TypeVar
+
+import orjson
+
+Value = TypeVar("Value")
+
+PACKED_FROM = 5_000
+"""The number of values from which on a map is packed; for fewer it is not worth the time."""
+
+_PART_SIZE = 64  # A value that is read at random unpacks as many.
+_OPEN_PARTS = 16
+_FASTEST = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Codec:
+    """The form in which the values of a part are kept."""
+
+    encode: Callable[[dict[str, Any]], bytes]
+    decode: Callable[[bytes], dict[str, Any]]
+
+
+def _encode_json(part: dict[str, Any]) -> bytes:
+    try:
+        return orjson.dumps(part)
+    except orjson.JSONEncodeError:  # integers of more than 64 bits, for one
+        return _PICKLE.encode(part)
+
+
+def _decode_json(text: bytes) -> dict[str, Any]:
+    found: dict[str, Any] = orjson.loads(text) if _is_json(text) else _PICKLE.decode(text)
+    return found
+
+
+def _is_json(text: bytes) -> bool:
+    return text.startswith(b"{")  # no pickle does
+
+
+_PICKLE = Codec(
+    lambda part: pickle.dumps(part, pickle.HIGHEST_PROTOCOL),
+    lambda text: pickle.loads(text),  # noqa: S301 - written by this process
+)
+JSON = Codec(_encode_json, _decode_json)
+"""The codec for plain JSON, which is quick, and has texts for ``PackedMap.json_parts``."""
+
+
+def pack_if_large(
+    items: Iterable[tuple[str, Value]], codec: Codec = _PICKLE
+) -> Mapping[str, Value]:
+    """Return a map of the items, a ``PackedMap`` if they are many."""
+    packer = MapPacker[Value](codec)
+    for key, value in items:
+        packer[key] = value
+    return packer.finish()
+
+
+class MapPacker(Generic[Value]):
+    """A map that is being filled, and packed as soon as it is large."""
+
+    __slots__ = ("_codec", "_parts", "_places", "_unpacked")
+
+    def __init__(self, codec: Codec = _PICKLE) -> None:
+        self._codec = codec
+        self._unpacked: dict[str, Value] = {}
+        self._parts: list[bytes] = []
+        self._places: dict[str, int] = {}
+
+    def __setitem__(self, key: str, value: Value) -> None:
+        """Add a value; of those with the same key the last one counts."""
+        self._unpacked[key] = value
+        if len(self._unpacked) >= (_PART_SIZE if self._parts else PACKED_FROM):
+            self._pack()
+
+    def finish(self) -> Mapping[str, Value]:
+        """Return the map, which must not be filled any further."""
+        if not self._parts:
+            return self._unpacked
+        self._pack()
+        return PackedMap(self._parts, self._places, self._codec)
+
+    def _pack(self) -> None:
+        left = iter(self._unpacked.items())
+        while part := dict(islice(left, _PART_SIZE)):
+            self._places.update(dict.fromkeys(part, len(self._parts)))
+            self._parts.append(zlib.compress(self._codec.encode(part), _FASTEST))
+        self._unpacked = {}
+
+
+class PackedMap(Mapping[str, Value]):
+    """An immutable map, in the order in which its keys were first given.
+
+    A value that is read is a copy, so that a change of it is lost.
+    """
+
+    __slots__ = ("_codec", "_open", "_parts", "_places")
+
+    def __init__(self, parts: list[bytes], places: dict[str, int], codec: Codec) -> None:
+        """Use what ``MapPacker`` has packed: parts, and the number of the part of each key."""
+        self._codec = codec
+        self._parts = parts
+        self._places = places
+        self._open: dict[int, dict[str, Value]] = {}
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._places)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._places
+
+    def __getitem__(self, key: str) -> Value:
+        return self._part(self._places[key])[key]
+
+    def keys(self) -> KeysView[str]:
+        """Return the keys."""
+        return self._places.keys()
+
+    def items(self) -> ItemsView[str, Value]:
+        """Return the items; going through them keeps no more than one part unpacked."""
+        return _PackedItems(self)
+
+    def values(self) -> ValuesView[Value]:
+        """Return the values; going through them keeps no more than one part unpacked."""
+        return _PackedValues(self)
+
+    def iterate(self) -> Iterator[tuple[str, Value]]:
+        """Yield the items."""
+        opened, part = -1, dict[str, Value]()
+        for key, place in self._places.items():
+            if place != opened:
+                opened, part = place, self._unpacked(place)
+            yield key, part[key]
+
+    def json_parts(self) -> Iterator[bytes | dict[str, Value]]:
+        """Yield some members at a time: the text of a JSON object, or the members themselves.
+
+        A key can be in several parts, as it can be several times in a JSON object.
+        """
+        for place, packed in enumerate(self._parts):
+            text = zlib.decompress(packed)
+            yield text if _is_json(text) else self._unpacked(place)
+
+    def value_parts(self) -> Iterator[list[Value]]:
+        """Yield some values at a time, also those that another one of the key replaces."""
+        for place in range(len(self._parts)):
+            yield [*self._unpacked(place).values()]
+
+    def _part(self, place: int) -> dict[str, Value]:
+        part = self._open.get(place)
+        if part is None:
+            if len(self._open) >= _OPEN_PARTS:
+                self._open.pop(next(iter(self._open)), None)
+            part = self._open[place] = self._unpacked(place)
+        return part
+
+    def _unpacked(self, place: int) -> dict[str, Value]:
+        return self._codec.decode(zlib.decompress(self._parts[place]))
+
+
+class _PackedItems(ItemsView[str, Value]):
+    _mapping: PackedMap[Value]
+
+    def __iter__(self) -> Iterator[tuple[str, Value]]:
+        return self._mapping.iterate()
+
+
+class _PackedValues(ValuesView[Value]):
+    _mapping: PackedMap[Value]
+
+    def __iter__(self) -> Iterator[Value]:
+        return (value for _key, value in self._mapping.iterate())
+
+
+def pickled_by_constructor(cls: type[Value]) -> type[Value]:
+    """Have the instances of a frozen dataclass pickled with the arguments of its constructor.
+
+    The state that dataclasses with slots have takes twice the time to be read.
+    """
+    arguments = attrgetter(*(each.name for each in fields(cls)))  # type: ignore[arg-type]
+    cls.__reduce__ = lambda self: (cls, arguments(self))  # type: ignore[method-assign]
+    return cls
