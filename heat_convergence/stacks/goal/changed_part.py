@@ -145,6 +145,7 @@ def _read_types(
 ) -> TypeRules | None:
     """Return the types of all resources, None if one has to be looked at in every update."""
     key = source.template.version.dialect.type
+    # An update without a change has the same map twice.
     different = {id(each): each for each in snippets}.values()
     names = {_type_name(raw, key) for each in different for raw in each.values()}
     if None in names:

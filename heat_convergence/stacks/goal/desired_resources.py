@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 from heat_convergence.common.values.packed_map import pack_if_large
@@ -73,33 +74,21 @@ def derive_desired_resources(
     if implementations is None:
         implementations = resolve_implementations(evaluated.definitions, environment)
     types = {each: registry.find(each) for each in set(implementations.values())}
-    nested = {
-        name for name, each in implementations.items() if isinstance(types[each], NestedType)
-    }
-    paths = _attribute_paths(evaluated, nested, parent_attribute_paths or {}) if nested else {}
-    digests = ContentDigests(environment, files, registry) if nested else None
-    source = _GoalSource(environment, files)
+    names = {name for name, each in implementations.items() if isinstance(types[each], NestedType)}
+    nested = None
+    if names:
+        paths = _attribute_paths(evaluated, names, parent_attribute_paths or {})
+        nested = _NestedStacks(names, paths, ContentDigests(environment, files, registry))
+    source = _GoalSource(environment, files, nested)
     definitions = add_implicit_dependencies(evaluated.definitions, implementations, registry)
     secret: set[str] = set()
 
     def desire() -> Iterator[tuple[str, DesiredResource]]:
         for name, definition in definitions.items():
             resource_type = types[implementations[name]]
-            nested_stack, repeats = None, False
-            if name in nested and digests is not None:
-                digest, repeats = digests.content(definition, implementations[name])
-                nested_stack = {
-                    CONTENT_DIGEST_KEY: digest,
-                    ATTRIBUTE_PATHS_KEY: sorted(map(list, paths.get(name, ()))),
-                }
-            if resource_type is not None and _has_secret_data(
-                resource_type, definition.properties
-            ):
+            if _has_secret_data(resource_type, definition.properties):
                 secret.add(name)
-            desired = _desired_resource(
-                definition, implementations[name], nested_stack, resource_type, source
-            )
-            yield name, replace(desired, runs_on_update=True) if repeats else desired
+            yield name, _desired_resource(definition, implementations[name], resource_type, source)
 
     levels = {
         name: resource_type.dependent_levels
@@ -113,10 +102,10 @@ def derive_desired_resources(
 def _desired_resource(
     definition: ResourceDefinition,
     implementation: str,
-    nested_stack: Mapping[str, Json] | None,
     resource_type: ResourceType | None,
     source: _GoalSource,
 ) -> DesiredResource:
+    nested_stack, nested_repeats = source.nested_stack(definition, implementation)
     words = source.environment.registry.hooks_and_restrictions(definition.name)
     if nested_stack is not None:  # its resources have windows of their own
         words = frozenset(word for word in words if not is_window_word(word))
@@ -134,11 +123,20 @@ def _desired_resource(
         source_digest=source.digest(definition.name) if _sends_source(resource_type) else "",
     )
     replaces = resource_type is not None and resource_type.replace_on_update
-    return replace(desired, replace_on_update=replaces, runs_on_update=repeats)
+    return replace(desired, replace_on_update=replaces, runs_on_update=repeats or nested_repeats)
 
 
 def _sends_source(resource_type: ResourceType | None) -> bool:
     return resource_type is not None and resource_type.stack_source_property is not None
+
+
+@dataclass(frozen=True, slots=True)
+class _NestedStacks:
+    """The resources of one goal that have nested stacks, with what others read of each."""
+
+    names: set[str]
+    attribute_paths: Mapping[str, Collection[AttributePath]]
+    digests: ContentDigests
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,13 +145,27 @@ class _GoalSource:
 
     environment: Environment
     files: TemplateFiles
+    nested: _NestedStacks | None
+
+    def nested_stack(
+        self, definition: ResourceDefinition, implementation: str
+    ) -> tuple[dict[str, Json] | None, bool]:
+        """Return what is stored of a resource's nested stack, and whether each update runs it."""
+        if self.nested is None or definition.name not in self.nested.names:
+            return None, False
+        digest, repeats = self.nested.digests.content(definition, implementation)
+        paths = self.nested.attribute_paths.get(definition.name, ())
+        stored = {CONTENT_DIGEST_KEY: digest, ATTRIBUTE_PATHS_KEY: sorted(map(list, paths))}
+        return stored, repeats
 
     def digest(self, resource_name: str) -> str:
         """Return a hash of all that a resource sends to another service."""
         return hash_json([self.environment.for_remote_stack(resource_name), self.files.hashes])
 
 
-def _has_secret_data(resource_type: ResourceType, properties: Json) -> bool:
+def _has_secret_data(resource_type: ResourceType | None, properties: Json) -> bool:
+    if resource_type is None:
+        return False
     if isinstance(properties, Mapping):
         return resource_type.has_secret_data(properties)
     return bool(resource_type.secret_data)  # the properties are not known yet
@@ -166,12 +178,12 @@ def _attribute_paths(
 ) -> dict[str, set[AttributePath]]:
     """Return what ancestors, resources and outputs read of nested stacks."""
     found = {name: set(paths) for name, paths in parent_paths.items()}
-    values: list[Any] = [
+    values = (
         [each.properties, each.metadata, each.update_policy]
         for each in evaluated.definitions.values()
-    ]
-    values.extend(output.value for output in evaluated.outputs.values())
-    for value in values:
+    )
+    shown = (output.value for output in evaluated.outputs.values())
+    for value in chain(values, shown):
         for reference in attribute_references(value):
             if reference.resource in nested and reference.attribute is not None:
                 path = normalize_attribute_path(reference.attribute, reference.path)
