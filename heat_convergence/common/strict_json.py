@@ -70,21 +70,20 @@ def encode_json(document: Json) -> bytes:
 
 def _encode_packed(value: Any) -> orjson.Fragment:
     """Return the text of a packed map, of which a part at a time becomes objects."""
-    if not isinstance(value, PackedMap):
-        raise TypeError(f"{type(value).__name__} is not of JSON")
-    objects = (
-        part if isinstance(part, bytes) else encode_json(part) for part in value.json_parts()
-    )
+    parts = _packed(value).json_parts()
+    objects = (part if isinstance(part, bytes) else encode_json(part) for part in parts)
     return orjson.Fragment(b"{%s}" % b",".join(text[1:-1] for text in objects))
 
 
-def _unpacked(value: Any) -> dict[str, Json]:
+def _packed(value: Any) -> PackedMap[Json]:
     if not isinstance(value, PackedMap):
         raise TypeError(f"{type(value).__name__} is not of JSON")
-    return dict(value)
+    return value
 
 
-_ENCODER = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, default=_unpacked)
+_ENCODER = json.JSONEncoder(
+    separators=(",", ":"), ensure_ascii=False, default=lambda value: dict(_packed(value))
+)
 
 
 def check_text(text: str) -> None:

@@ -6,7 +6,6 @@ fetched to check a template.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any
 
 from heat_convergence.api.requests.stack_body import BodyPurpose, StackBody, parse_stack_body
 from heat_convergence.common import errors
+from heat_convergence.common.strict_json import encode_json
 from heat_convergence.lint.environments import EnvironmentFiles
 from heat_convergence.lint.referenced_files import RequestFiles
 
@@ -70,4 +70,4 @@ def _environment_texts(body: StackBody) -> dict[Path, str]:
 
 
 def _to_text(document: str | Mapping[str, Json]) -> str:
-    return document if isinstance(document, str) else json.dumps(document, ensure_ascii=False)
+    return document if isinstance(document, str) else encode_json(document).decode()

@@ -127,22 +127,3 @@ def test_large_template_becomes_objects_a_part_at_a_time(
     assert 0 < most["goal while rows are inserted"] <= 2 * PART
     jobs_in_flight = 200  # the rows that start at once stay
     assert jobs_in_flight < most["rows that are inserted"] <= jobs_in_flight + 2 * PART
-
-
-@pytest.mark.usefixtures("_small_parts")
-def test_packed_templates_are_updated_as_others(heat: ProjectClient) -> None:
-    def changed(value: str, *names: str) -> dict[str, Any]:
-        resources = {name: resource_definition(value="1", wait_secs=0) for name in MANY[:100]}
-        last = {"get_attr": [MANY[7], "output"]}
-        resources |= {name: resource_definition(value=value, wait_secs=0) for name in names}
-        resources["last"] = resource_definition(value=last, wait_secs=0)
-        return hot_template(resources)
-
-    heat.create("s", changed("1"))
-    heat.update("s", changed("2", MANY[7], MANY[50]))
-    assert heat.stack("s")["stack_status"] == "UPDATE_COMPLETE"
-    shown = {each["resource_name"]: each["resource_status"] for each in heat.resources("s")}
-    assert {name for name, status in shown.items() if status == "UPDATE_COMPLETE"} == {
-        MANY[7], MANY[50], "last",
-    }  # fmt: skip
-    assert heat.resource("s", "last")["attributes"]["output"] == "2"
