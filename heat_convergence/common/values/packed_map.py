@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import pickle
 import zlib
-from collections.abc import Callable, ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
-from dataclasses import dataclass, fields
+from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
+from dataclasses import fields
+from io import BytesIO
 from itertools import islice
 from operator import attrgetter
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import orjson
 
@@ -24,43 +25,78 @@ PACKED_FROM = 5_000
 
 _PART_SIZE = 64  # A value that is read at random unpacks as many.
 _OPEN_PARTS = 16
+_LONG_TEXT = 500  # characters
 _FASTEST = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Codec:
+class Codec(Protocol):
     """The form in which the values of a part are kept."""
 
-    encode: Callable[[dict[str, Any]], bytes]
-    decode: Callable[[bytes], dict[str, Any]]
+    def encode(self, part: dict[str, Any]) -> bytes:
+        """Return the bytes of a part."""
+
+    def decode(self, text: bytes) -> dict[str, Any]:
+        """Return the part of the bytes."""
 
 
-def _encode_json(part: dict[str, Any]) -> bytes:
-    try:
-        return orjson.dumps(part)
-    except orjson.JSONEncodeError:  # integers of more than 64 bits, for one
-        return _PICKLE.encode(part)
+class Pickles:
+    """The form of any objects of one map. Long texts are kept once for all of its parts."""
+
+    def __init__(self) -> None:
+        self._texts: list[str] = []
+        self._numbers: dict[str, int] = {}
+
+    def encode(self, part: dict[str, Any]) -> bytes:
+        """Return the pickle of a part, with numbers in the place of long texts."""
+        file = BytesIO()
+        pickler = pickle.Pickler(file, pickle.HIGHEST_PROTOCOL)
+        pickler.persistent_id = self._number  # type: ignore[method-assign]
+        pickler.dump(part)
+        return file.getvalue()
+
+    def decode(self, text: bytes) -> dict[str, Any]:
+        """Return the part of a pickle that this object has written."""
+        unpickler = pickle.Unpickler(BytesIO(text))  # noqa: S301 - written by this process
+        unpickler.persistent_load = self._texts.__getitem__  # type: ignore[method-assign]
+        part: dict[str, Any] = unpickler.load()
+        return part
+
+    def _number(self, value: Any) -> int | None:
+        if type(value) is not str or len(value) < _LONG_TEXT:
+            return None
+        number = self._numbers.setdefault(value, len(self._texts))
+        if number == len(self._texts):
+            self._texts.append(value)
+        return number
 
 
-def _decode_json(text: bytes) -> dict[str, Any]:
-    found: dict[str, Any] = orjson.loads(text) if _is_json(text) else _PICKLE.decode(text)
-    return found
+class JsonTexts:
+    """The form of plain JSON, which is quick, and has texts for ``PackedMap.json_parts``."""
+
+    def encode(self, part: dict[str, Any]) -> bytes:
+        """Return the text of a part, or its pickle where JSON would not keep it."""
+        try:
+            return orjson.dumps(part)
+        except orjson.JSONEncodeError:  # integers of more than 64 bits, for one
+            return pickle.dumps(part)
+
+    def decode(self, text: bytes) -> dict[str, Any]:
+        """Return the part of what this class has written."""
+        read = orjson.loads if _is_json(text) else pickle.loads
+        part: dict[str, Any] = read(text)
+        return part
 
 
 def _is_json(text: bytes) -> bool:
-    return text.startswith(b"{")  # no pickle does
+    """Return whether the bytes of a part are JSON: no pickle begins like an object."""
+    return text.startswith(b"{")
 
 
-_PICKLE = Codec(
-    lambda part: pickle.dumps(part, pickle.HIGHEST_PROTOCOL),
-    lambda text: pickle.loads(text),  # noqa: S301 - written by this process
-)
-JSON = Codec(_encode_json, _decode_json)
-"""The codec for plain JSON, which is quick, and has texts for ``PackedMap.json_parts``."""
+JSON = JsonTexts()
 
 
 def pack_if_large(
-    items: Iterable[tuple[str, Value]], codec: Codec = _PICKLE
+    items: Iterable[tuple[str, Value]], codec: Codec | None = None
 ) -> Mapping[str, Value]:
     """Return a map of the items, a ``PackedMap`` if they are many."""
     packer = MapPacker[Value](codec)
@@ -74,8 +110,9 @@ class MapPacker(Generic[Value]):
 
     __slots__ = ("_codec", "_parts", "_places", "_unpacked")
 
-    def __init__(self, codec: Codec = _PICKLE) -> None:
-        self._codec = codec
+    def __init__(self, codec: Codec | None = None) -> None:
+        """Pack in the form of the codec, by default ``Pickles``."""
+        self._codec = codec or Pickles()
         self._unpacked: dict[str, Value] = {}
         self._parts: list[bytes] = []
         self._places: dict[str, int] = {}

@@ -111,14 +111,13 @@ def test_unusual_documents_with_a_packed_map_are_written() -> None:
 
 def test_no_more_than_a_part_is_whole_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes: list[int] = []
-    encode = packed_map.JSON.encode
 
-    def noted(part: dict[str, Any]) -> bytes:
-        sizes.append(len(part))
-        return encode(part)
+    class Noted(packed_map.JsonTexts):
+        def encode(self, part: dict[str, Any]) -> bytes:
+            sizes.append(len(part))
+            return super().encode(part)
 
-    codec = packed_map.Codec(noted, packed_map.JSON.decode)
-    monkeypatch.setattr("heat_convergence.common.values.json_members.JSON", codec)
+    monkeypatch.setattr("heat_convergence.common.values.json_members.JSON", Noted())
     parse_json(json.dumps(body({f"r{number}": number for number in range(500)})), PATHS)
     assert sum(sizes) == 500
     assert max(sizes) <= packed_map._PART_SIZE

@@ -12,7 +12,7 @@ import pytest
 from heat_convergence.common.values import packed_map
 from heat_convergence.common.values.packed_map import (
     JSON,
-    Codec,
+    JsonTexts,
     PackedMap,
     pack_if_large,
     pickled_by_constructor,
@@ -94,12 +94,13 @@ def test_parts_of_json_are_texts_unless_json_is_too_small_for_them() -> None:
 def test_going_through_a_map_unpacks_each_part_once() -> None:
     unpacked: list[bytes] = []
 
-    def noted(text: bytes) -> dict[str, Any]:
-        unpacked.append(text)
-        return JSON.decode(text)
+    class Noted(JsonTexts):
+        def decode(self, text: bytes) -> dict[str, Any]:
+            unpacked.append(text)
+            return super().decode(text)
 
     values = {f"k{number}": number for number in range(30)}
-    found = pack_if_large(values.items(), Codec(JSON.encode, noted))
+    found = pack_if_large(values.items(), Noted())
     assert dict(found.items()) == values
     assert len(unpacked) == len(set(unpacked)) >= 10
 
@@ -109,6 +110,17 @@ def test_reading_at_random_keeps_few_parts_unpacked() -> None:
     found = packed(values)
     assert [found[key] for key in reversed(values)] == [*reversed(values.values())]
     assert len(found._open) == packed_map._OPEN_PARTS
+
+
+def test_long_text_is_kept_once_for_all_parts() -> None:
+    text = "".join(chr(ord("a") + number * number % 26 + number % 3) for number in range(50_000))
+    values = {f"k{number}": Sample(number, text) for number in range(40)}
+    values["other"] = Sample(0, text[:-1])
+    found = pack_if_large(values.items())
+    assert isinstance(found, PackedMap)
+    assert [*found.items()] == [*values.items()]
+    assert found["k3"].second is found["k30"].second is text
+    assert max(map(len, found._parts)) < 200
 
 
 def test_values_are_taken_one_at_a_time() -> None:
