@@ -94,12 +94,12 @@ def message_of_jobs(stack: Stack, posted: Iterable[str]) -> tuple[OutgoingMessag
 def post_first(
     stacks: Sequence[Sequence[Resource]], load: Workload, context: TraversalContext
 ) -> list[list[Resource]]:
-    """Return the rows of new stacks, of the SCHEDULABLE ones as many POSTED as there is room for.
+    """Return leaves of new stacks, of the SCHEDULABLE ones as many POSTED as there is room for.
 
     None are if another job of the project waits for the bus: it may be its turn.
 
     Args:
-        stacks: the rows of each stack, which are not stored yet.
+        stacks: leaves of each stack, which are not stored yet.
         load: the workload of the project without them.
         context: the time and the settings.
     """

@@ -15,7 +15,7 @@ from heat_convergence.convergence.model.graph_edge import Edge
 from heat_convergence.convergence.model.job import Verb
 from heat_convergence.convergence.model.job_transitions import plan_blocked, plan_queued
 from heat_convergence.convergence.model.json_value import Json
-from heat_convergence.convergence.model.resource import RELEASES_EARLY, Resource
+from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.resource_columns import with_columns
 from heat_convergence.convergence.planning.desired_state import (
     NESTED_STACK_KEY,
@@ -25,6 +25,7 @@ from heat_convergence.convergence.planning.desired_state import (
 from heat_convergence.convergence.planning.incarnations import new_row
 from heat_convergence.convergence.planning.job_order import (
     EdgePair,
+    as_early,
     requirement_edges,
     requirement_levels,
     to_graph_rows,
@@ -97,8 +98,7 @@ class FirstPlan:
         row_id = self.row_ids[name]
         row = new_row(desired, (), self.plan_context, row_id)
         if row_id in self.early_ids:
-            words = (*desired.hooks_and_restrictions, RELEASES_EARLY)
-            row = with_columns(row, hooks_and_restrictions=words)
+            row = as_early(row)
         if self.adopted_resources is not None:
             row = _adopting(row, self.adopted_resources)
         transition = plan_blocked() if row_id in self.blocked_ids else plan_queued()

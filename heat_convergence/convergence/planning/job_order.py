@@ -142,13 +142,15 @@ def mark_early(
     """Mark the rows with a job that others start before it is done, so that it is looked for."""
     early = {first for first, _then in levels}
     return {
-        name: with_columns(
-            row, hooks_and_restrictions=(*row.desired.hooks_and_restrictions, RELEASES_EARLY)
-        )
-        if row.id in early and row.job.verb is not None
-        else row
+        name: as_early(row) if row.id in early and row.job.verb is not None else row
         for name, row in present.items()
     }
+
+
+def as_early(row: Resource) -> Resource:
+    """Return the row of a job before whose end others start."""
+    words = (*row.desired.hooks_and_restrictions, RELEASES_EARLY)
+    return with_columns(row, hooks_and_restrictions=words)
 
 
 def set_job_states(rows: list[Resource], edges: set[EdgePair]) -> None:
