@@ -68,6 +68,12 @@ class ApiRequest(pecan.Request):  # type: ignore[misc]  # untyped library
             self._read = True
         return self._json_object
 
+    @property
+    def plain_json_object(self) -> Mapping[str, Json] | None:
+        """The same object for what passes it on as it came: nothing in it is packed."""
+        document: Mapping[str, Json] | None = parse_json(encode_json(self.json_object).decode())
+        return document
+
     def take_json_object(self) -> Mapping[str, Json] | None:
         """Return the same object and forget it, so that it does not outlast its use."""
         document, self._json_object = self.json_object, None

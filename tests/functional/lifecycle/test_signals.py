@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
+from heat_convergence.common import strict_json
 from heat_convergence.common.errors import Invalid
+from heat_convergence.common.values import packed_map
 from heat_convergence.convergence.model.job import ObservedState
 from heat_convergence.resources.builtin.local_type import LocalType
 from heat_convergence.resources.protocol.schema import PropertySchema, PropertyType, TypeSchema
@@ -116,6 +118,24 @@ def send_signal(service: LocalService, path: str, body: Json = None, name: str =
     answer = service.send("POST", f"{path}/resources/{name}/signal", body, leave_pending=True)
     service.run_due_work()
     return answer
+
+
+def test_details_that_look_like_a_large_template_are_plain(
+    service: LocalService, stack: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    received: list[Json] = []
+
+    def signal(_type: SignalCountingType, _view: ResourceContext, details: Json) -> SignalResult:
+        received.append(details)
+        return SignalResult(data={"details": details})
+
+    monkeypatch.setattr(SignalCountingType, "signal", signal)
+    monkeypatch.setattr(strict_json, "_LARGE", 0)
+    monkeypatch.setattr(packed_map, "PACKED_FROM", 3)
+    details = {"template": {"resources": {f"r{number}": {} for number in range(9)}}}
+    assert send_signal(service, stack, details).status_int == 200
+    assert received == [details]
+    assert type(received[0]["template"]["resources"]) is dict
 
 
 def test_waiting_dependent_is_observed_after_a_signal(service: LocalService, stack: str) -> None:

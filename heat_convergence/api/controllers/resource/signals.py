@@ -51,7 +51,7 @@ class SignalsController(Controller):
         self, request: ApiRequest, stack_name: str, stack_id: str, resource_name: str
     ) -> webob.Response:
         """Deliver a signal, or clear the hook that its details name."""
-        details = request.json_object
+        details = request.plain_json_object
         with self.database.read() as conn:
             stack = get_undeleted_stack(conn, request, stack_name, stack_id)
             row = resources.get_by_name(conn, stack.id, resource_name)
