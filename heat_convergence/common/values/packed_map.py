@@ -7,7 +7,7 @@ process: where the bytes are pickles, nothing but the map that they belong to ma
 
 from __future__ import annotations
 
-import pickle
+import pickle  # nosec B403  # only bytes of this process are read
 import zlib
 from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
 from dataclasses import fields
@@ -56,7 +56,7 @@ class Pickles:
 
     def decode(self, text: bytes) -> dict[str, Any]:
         """Return the part of a pickle that this object has written."""
-        unpickler = pickle.Unpickler(BytesIO(text))  # noqa: S301 - written by this process
+        unpickler = pickle.Unpickler(BytesIO(text))  # nosec B301  # noqa: S301
         unpickler.persistent_load = self._texts.__getitem__  # type: ignore[method-assign]
         part: dict[str, Any] = unpickler.load()
         return part
