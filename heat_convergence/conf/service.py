@@ -81,10 +81,10 @@ OPTS = [
     ),
     cfg.IntOpt(
         "template_cache_size",
-        default=16,
+        default=10,
         min=1,
         help="Approximate number of megabytes for the cache of parsed templates of a process. The"
         " most recently used templates need not be read and parsed again. An overcloud"
-        " needs about ten.",
+        " needs about seven.",
     ),
 ]

@@ -136,9 +136,7 @@ def deduplicate_value(
     if isinstance(dumped, str):
         if len(dumped) < min_chars:
             return dumped
-        digest = hashlib.sha256(dumped.encode("utf-8", "surrogatepass")).hexdigest()
-        contents[digest] = dumped
-        return {_CONTENT: digest}
+        return {_CONTENT: _move_text(dumped, contents)}
     if isinstance(dumped, list):
         return [deduplicate_value(item, contents, min_chars=min_chars) for item in dumped]
     if isinstance(dumped, _MAPS):
@@ -165,9 +163,7 @@ def deduplicate_values(
         if isinstance(value, (*_MAPS, list)):
             text = json.dumps(value, sort_keys=True, separators=(",", ":"))
         if len(text) >= min_chars and not _contains_call(value):
-            digest = hashlib.sha256(text.encode()).hexdigest()
-            contents[digest] = text
-            shared[name] = {_JSON: digest}
+            shared[name] = {_JSON: _move_text(text, contents)}
         elif len(text) >= min_chars or isinstance(value, str):
             shared[name] = deduplicate_value(value, contents, min_chars=min_chars)
         else:
@@ -188,12 +184,17 @@ def deduplicate_plain_values(
         if text is None:
             shared.update(deduplicate_values({name: dump(value)}, contents))
         elif len(text) >= MIN_SHARED_LENGTH:
-            digest = hashlib.sha256(text.encode()).hexdigest()
-            contents[digest] = text
-            shared[name] = {_JSON: digest}
+            shared[name] = {_JSON: _move_text(text, contents)}
         else:
             shared[name] = value
     return shared
+
+
+def _move_text(text: str, contents: dict[str, str]) -> str:
+    """Add a text to contents, and return its hash."""
+    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    contents[digest] = text
+    return digest
 
 
 def _unmarked_text(value: Value) -> str | None:
@@ -266,11 +267,13 @@ def load_deduplicated(
         return shared
     cache = {} if cache is None else cache
     if isinstance(shared, list):
-        return [load_deduplicated(item, content, cache) for item in shared]
+        items = [load_deduplicated(item, content, cache) for item in shared]
+        return shared if all(map(operator.is_, items, shared)) else items
     if not isinstance(shared, _MAPS):
         return shared
     if not _looks_marked(shared):
-        return {key: load_deduplicated(item, content, cache) for key, item in shared.items()}
+        loaded = {key: load_deduplicated(item, content, cache) for key, item in shared.items()}
+        return _own_if_equal(shared, loaded)
     mark, body = next(iter(shared.items()))
     if mark == _JSON:
         if body not in cache:

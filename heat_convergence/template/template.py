@@ -7,7 +7,7 @@ readers of stored templates.  Must not look into resources: ``evaluation`` does.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any
 
@@ -17,6 +17,7 @@ from heat_convergence.common.errors import (
     InvalidTemplateVersion,
     StackValidationFailed,
 )
+from heat_convergence.common.values.equal_parts import EqualParts
 from heat_convergence.common.values.json_members import PackedPaths
 from heat_convergence.template.diagnostics import Diagnostics, ValidationPhase, did_you_mean
 from heat_convergence.template.evaluation_budget import evaluation_budget
@@ -87,6 +88,11 @@ class Template:
         """Return the template of a stack that has none."""
         raw = {EMPTY_TEMPLATE_VERSION.key: EMPTY_TEMPLATE_VERSION.date}
         return cls(Document(raw), EMPTY_TEMPLATE_VERSION, limits)
+
+    def compact(self) -> Template:
+        """Return the same template in less memory, to be kept for long."""
+        document = replace(self.document, data=EqualParts().share(self.raw))
+        return replace(self, document=document)
 
     @property
     def raw(self) -> dict[str, Json]:

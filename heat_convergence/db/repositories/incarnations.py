@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 
 import sqlalchemy as sa
 
+from heat_convergence.common.values.equal_parts import EqualParts
 from heat_convergence.convergence.model.job import DesiredState
 from heat_convergence.convergence.model.resource import InputResource, Resource
 from heat_convergence.convergence.ports.incarnations import IncarnationRepository
@@ -49,9 +50,13 @@ class SqlIncarnationRepository(SqlRepository, IncarnationRepository):
         if not every_name:
             return inputs
         parameters = {"stacks": sorted(names), "names": every_name}
+        share = EqualParts().share  # the members of a group are alike
         rows = [
-            (row[0], dict(zip(_FIELDS, check_row("resource", _FIELDS, row[1:]), strict=True)))
-            for row in self._connection.execute(_GET_INPUTS, parameters)
+            (
+                stack_id,
+                dict(zip(_FIELDS, map(share, check_row("resource", _FIELDS, row)), strict=True)),
+            )
+            for stack_id, *row in self._connection.execute(_GET_INPUTS, parameters)
         ]
         found = [(stack_id, row) for stack_id, row in rows if row["name"] in names[stack_id]]
         value_dedup.load_shared(self._connection, [row for _stack_id, row in found])

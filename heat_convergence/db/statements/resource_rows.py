@@ -12,6 +12,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from heat_convergence.common.values.equal_parts import EqualParts
 from heat_convergence.convergence.model import resource_columns
 from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.job import DesiredState
@@ -143,7 +144,8 @@ def read_named_rows(
 
 def _from_planned_rows(rows: Iterable[Any]) -> list[Resource]:
     checked = (check_row("resource", _PLANNED_FIELDS, row) for row in rows)
-    return [_read_planned((*row[:-1], None if row[-1] else {})) for row in checked]
+    share = EqualParts().share  # the resources of a large stack are alike
+    return [_read_planned((*map(share, row[:-1]), None if row[-1] else {})) for row in checked]
 
 
 def find_unsettled_names(stack_id: str, implementations: Mapping[str, str]) -> sa.Select[str]:

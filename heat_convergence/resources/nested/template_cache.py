@@ -33,7 +33,7 @@ ContentLoader = Callable[[Collection[str]], Mapping[str, str]]
 """Returns texts by their hashes."""
 FileFinder = Callable[[str], str | None]
 """Returns the text of a name, None where there is nothing to find."""
-MAX_CACHE_BYTES = 16 * 2**20
+MAX_CACHE_BYTES = 10 * 2**20
 _ENTRY_BYTES = 640  # of an entry without its text and its values, measured with small ones
 
 
@@ -97,7 +97,7 @@ class TemplateCache:
     def _with_template(self, key: str, load: ContentLoader) -> _Entry:
         entry = self._entry(key, load)
         if entry.template is None:
-            template = Template.parse(entry.text, limits=self._generated)
+            template = Template.parse(entry.text, limits=self._generated).compact()
             references = find_references(template)
             parsed_bytes = value_bytes(template.raw) + references.size_bytes
             entry = _Entry(entry.text, template, references, parsed_bytes)

@@ -31,23 +31,28 @@ class TemplateReferences:
         has_computed_type: whether the type of a resource may be the result of a function.
     """
 
-    strings: frozenset[str] = frozenset()
+    strings: tuple[str, ...] = ()
     parameters: frozenset[str] = frozenset()
     has_computed_type: bool = False
 
     @property
     def size_bytes(self) -> int:
-        """The bytes of the sets; most of their strings are the template's own."""
+        """The bytes of the collections; most of their strings are the template's own."""
         return sys.getsizeof(self.strings) + sys.getsizeof(self.parameters)
 
 
 def find_references(template: Template) -> TemplateReferences:
     """Return what a template refers to."""
     return TemplateReferences(
-        frozenset(iterate_strings(template.raw)),
+        unique_strings(template.raw),
         frozenset(template.parameter_names),
         has_computed_type(template.raw),
     )
+
+
+def unique_strings(value: Json) -> tuple[str, ...]:
+    """Return every string of a document except keys, once; a tuple takes a fifth of a set."""
+    return tuple(dict.fromkeys(iterate_strings(value)))
 
 
 def iterate_strings(value: Json) -> Iterator[str]:

@@ -22,6 +22,7 @@ from heat_convergence.resources.nested.template_references import (
     TemplateReferences,
     has_computed_type,
     iterate_strings,
+    unique_strings,
 )
 from heat_convergence.resources.protocol.resource_type import ResourceType
 from heat_convergence.resources.registry import ResourceTypeRegistry
@@ -131,7 +132,7 @@ class ContentDigests:
 
     def _follow(self, names: Collection[str], computed: bool) -> _Reach:
         """Return all that is reached from names, files a level at a time."""
-        reach = self._step(TemplateReferences(frozenset(names), has_computed_type=computed))
+        reach = self._step(TemplateReferences(tuple(names), has_computed_type=computed))
         done = _Reach()
         while True:
             if reach.all_entries:
@@ -154,7 +155,7 @@ class ContentDigests:
         for name in names:
             if ("default", name) not in self._steps:
                 value = self._environment.parameter_defaults[name]
-                references = TemplateReferences(frozenset(iterate_strings(value)))
+                references = TemplateReferences(unique_strings(value))
                 self._steps["default", name] = self._step(references)
             yield self._steps["default", name]
 

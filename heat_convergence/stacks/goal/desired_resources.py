@@ -82,13 +82,15 @@ def derive_desired_resources(
     source = _GoalSource(environment, files, nested)
     definitions = add_implicit_dependencies(evaluated.definitions, implementations, registry)
     secret: set[str] = set()
+    texts: dict[str, str] = {}  # the members of a group have their long values in common
 
     def desire() -> Iterator[tuple[str, DesiredResource]]:
         for name, definition in definitions.items():
             resource_type = types[implementations[name]]
             if _has_secret_data(resource_type, definition.properties):
                 secret.add(name)
-            yield name, _desired_resource(definition, implementations[name], resource_type, source)
+            desired = _desired_resource(definition, implementations[name], resource_type, source)
+            yield name, _with_common_texts(desired, texts)
 
     levels = {
         name: resource_type.dependent_levels
@@ -124,6 +126,14 @@ def _desired_resource(
     )
     replaces = resource_type is not None and resource_type.replace_on_update
     return replace(desired, replace_on_update=replaces, runs_on_update=repeats or nested_repeats)
+
+
+def _with_common_texts(desired: DesiredResource, texts: dict[str, str]) -> DesiredResource:
+    """Return the resource with the texts of others by their hashes, as far as they are there."""
+    if not desired.contents:
+        return desired
+    contents = {key: texts.setdefault(key, text) for key, text in desired.contents.items()}
+    return replace(desired, contents=contents)
 
 
 def _sends_source(resource_type: ResourceType | None) -> bool:
