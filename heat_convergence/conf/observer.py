@@ -18,7 +18,7 @@ OPTS = [
     ),
     cfg.IntOpt(
         "threads",
-        default=16,
+        default=8,
         min=1,
         help="Maximum number of messages that a worker process handles at once.",
     ),

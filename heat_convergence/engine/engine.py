@@ -113,6 +113,7 @@ class Engine:
             finish=self._finish,
             post_waiting=self._post_waiting,
             notify=self._notify_observer,
+            hold_slot=pool.hold_start_slot,
         )
         self._leases = LeaseTracker()
         self._journal = journal or PreparationJournal(lambda _text: None)

@@ -1,4 +1,4 @@
-"""Pools that run the calls of one message's jobs.
+"""Pools that run the calls of one message's jobs, and limit how much is done at once.
 
 Types without I/O run in place; the others run beside each other in an executor, green
 or native, that ``cli`` chooses.  Must not touch any row.
@@ -13,18 +13,26 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any, Protocol
 
 from heat_convergence.common.errors import Error
 from heat_convergence.common.failures import CallRefused, ConcurrentTransaction, Unavailable
 from heat_convergence.common.fair_executor import FairExecutor, FairSlots
+from heat_convergence.common.project_slots import ProjectSlots
 from heat_convergence.engine.execution import Outcome
 from heat_convergence.engine.jobs import Job
 from heat_convergence.engine.leases import LeaseTracker
 
 LOG = logging.getLogger(__name__)
 ExecuteJob = Callable[[Job], Outcome]
+STARTS_AT_ONCE = 3
+"""The number of messages whose nested stacks are started at once, two of one project.
+
+Each has some megabytes of definitions, and more of them do not end earlier: evaluation needs the
+processor.
+"""
 PATIENCE_S = 5.0  # how long a message waits for the next of its calls to end
 POSTPONE_S = 5.0  # pause of a job that found no place
 
@@ -87,6 +95,10 @@ class JobPool(Protocol):
         """Yield the outcomes in groups as they arrive; one group is recorded at a time."""
         ...
 
+    def hold_start_slot(self, project_id: str | None) -> AbstractContextManager[None]:
+        """Wait until a message of the project may start its nested stacks."""
+        ...
+
 
 class InlineJobPool:
     """A pool that executes jobs one by one: for tests, the simulator, and types without I/O."""
@@ -96,6 +108,10 @@ class InlineJobPool:
     ) -> Iterator[list[Outcome]]:
         """Yield the outcomes of all jobs as one group."""
         yield [execute(job) for job in jobs]
+
+    def hold_start_slot(self, project_id: str | None) -> AbstractContextManager[None]:
+        """Return at once; tasks of the simulator share a thread, which nobody may block."""
+        return nullcontext()
 
 
 class ConcurrentJobPool:
@@ -113,6 +129,11 @@ class ConcurrentJobPool:
         self._executor = executor
         self._messages = FairSlots(message_threads)
         self._patience_s = patience_s
+        self._starts = ProjectSlots(STARTS_AT_ONCE)
+
+    def hold_start_slot(self, project_id: str | None) -> AbstractContextManager[None]:
+        """Wait until a message of the project may start its nested stacks."""
+        return self._starts.hold(project_id)
 
     def run(
         self, execute: ExecuteJob, jobs: Sequence[Job], late: LateCalls

@@ -19,11 +19,11 @@ from typing import Any
 
 from oslo_context.context import get_current
 
+from heat_convergence.common.project_slots import NoSlotInTime, ProjectSlots
 from heat_convergence.common.strict_json import encode_json
 from heat_convergence.sandbox.evaluation_errors import EvaluationUnavailable
 from heat_convergence.sandbox.fork_server_client import ExpressionProcess, ForkServerClient
 from heat_convergence.sandbox.frames import receive_frame, send_frame
-from heat_convergence.sandbox.project_slots import ProjectSlots
 from heat_convergence.sandbox.remembered_failures import RememberedFailures
 from heat_convergence.template.limits import YaqlCall, YaqlResult
 
@@ -73,9 +73,14 @@ class ExpressionSandbox:
         if known is not None:
             return known
         started_s = time.monotonic()
-        with self._slots.hold(_current_project(), call.max_wall_seconds):
-            call = _with_wall_limit(call, time.monotonic() - started_s)
-            result = self._run(call)
+        try:
+            with self._slots.hold(_current_project(), call.max_wall_seconds):
+                call = _with_wall_limit(call, time.monotonic() - started_s)
+                result = self._run(call)
+        except NoSlotInTime as error:
+            raise EvaluationUnavailable(
+                f"{call.max_wall_seconds:.1f} s were spent on the project's others"
+            ) from error
         self._failures.add(call, result)
         return replace(result, wall_seconds=time.monotonic() - started_s)
 

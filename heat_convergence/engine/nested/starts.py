@@ -7,6 +7,7 @@ messages are sent.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -37,6 +38,7 @@ class NestedStarts:
         finish: records the outcomes of jobs, whose leases have a token.
         post_waiting: posts jobs of a stack's project that wait for room on the bus.
         notify: notifies observers and engines of recorded outcomes of a job.
+        hold_slot: waits until a message of a project may start its nested stacks.
     """
 
     executor: NestedStackExecutor
@@ -47,8 +49,16 @@ class NestedStarts:
     finish: Callable[[Sequence[Outcome], str], None]
     post_waiting: Callable[[Stack], tuple[OutgoingMessage, ...]]
     notify: Callable[[Job, RecordedOutcomes], None]
+    hold_slot: Callable[[str | None], AbstractContextManager[None]]
 
     def start(self, jobs: Sequence[Job], token: str) -> None:
+        """Start the traversals of nested stacks, all of one stack, when it is its turn."""
+        if jobs:
+            stack = jobs[0].stack
+            with self.hold_slot(None if stack is None else stack.project_id):
+                self._start_all(jobs, token)
+
+    def _start_all(self, jobs: Sequence[Job], token: str) -> None:
         """Start the traversals of nested stacks.
 
         Empty nested stacks end at once; the observers get one message about all of them,
@@ -65,7 +75,7 @@ class NestedStarts:
                     sent.send(self._start_alone(job, token))
         finally:  # the failure of one job makes no other stack wait for a sweep
             send_messages(self.bus, merge_messages(sent.for_observers), self.settings)
-        stack = jobs[0].stack if jobs else None
+        stack = jobs[0].stack
         if sent.may_wait_for_bus and stack is not None:
             self.boundary.contain(stack.id, partial(self._post_waiting, stack))
 
@@ -88,8 +98,7 @@ class NestedStarts:
                     done.update(each.job.row.id for each in batch)
                     sent.send(messages)
 
-        if jobs:
-            self.boundary.contain(jobs[0].row.stack_id, create_each_batch)
+        self.boundary.contain(jobs[0].row.stack_id, create_each_batch)
         return done
 
     def _create_batch(

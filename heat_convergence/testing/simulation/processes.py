@@ -18,7 +18,7 @@ from heat_convergence.convergence.ports.bus import Bus
 from heat_convergence.engine.engine import Engine
 from heat_convergence.engine.execution import Outcome
 from heat_convergence.engine.jobs import Job
-from heat_convergence.engine.pool import LateCalls
+from heat_convergence.engine.pool import InlineJobPool, LateCalls
 from heat_convergence.engine.preparation_journal import (
     PreparationJournal,
     PreparedJobs,
@@ -131,18 +131,18 @@ class ServiceProcess(SimulatedProcess):
         return self.incarnation > 1 and drawn < 0.5
 
 
-class SequentialPool:
+class SequentialPool(InlineJobPool):
     """``engine.pool.JobPool`` that returns outcomes after every ``group_size`` calls."""
 
     def __init__(self, group_size: int) -> None:
         self._group_size = group_size
 
     def run(
-        self, perform: Callable[[Job], Outcome], jobs: Sequence[Job], late: LateCalls
+        self, execute: Callable[[Job], Outcome], jobs: Sequence[Job], late: LateCalls
     ) -> Iterator[list[Outcome]]:
-        """Perform the jobs in order; yield the outcomes of each group."""
+        """Execute the jobs in order; yield the outcomes of each group."""
         for start in range(0, len(jobs), self._group_size):
-            yield [perform(job) for job in jobs[start : start + self._group_size]]
+            yield [execute(job) for job in jobs[start : start + self._group_size]]
 
 
 class SimulatedEngine(ServiceProcess):

@@ -14,6 +14,7 @@ from heat_convergence.convergence.model import job_transitions
 from heat_convergence.convergence.model.action import Status
 from heat_convergence.convergence.model.job import JobState, ObservedState
 from heat_convergence.engine.jobs import Job
+from heat_convergence.engine.pool import InlineJobPool
 from heat_convergence.resources.builtin.test_resource import TestResource
 from heat_convergence.resources.registry import ResourceTypeRegistry
 from heat_convergence.template.evaluation.resource_definition import ResourceDefinition
@@ -29,10 +30,10 @@ class WorkerKilled(BaseException):
     """The process ends here: nothing that comes after is done."""
 
 
-class WorkerKillingPool:
+class WorkerKillingPool(InlineJobPool):
     """A worker pool that kills a worker between its claim and its call."""
 
-    def run(self, perform: object, jobs: Sequence[Job], late: object) -> Iterator[list[object]]:
+    def run(self, execute: object, jobs: Sequence[Job], late: object) -> Iterator[list[object]]:
         raise WorkerKilled
         yield []
 

@@ -1,6 +1,7 @@
 """Slots for work that projects share fairly.
 
-Used by ``expression_sandbox``.  Decides whose work is next.
+Called where a process does little at a time, as the work takes its memory or its processor, and
+must not be taken by one project.  Decides whose work is next.
 """
 
 from __future__ import annotations
@@ -11,7 +12,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from heat_convergence.sandbox.evaluation_errors import EvaluationUnavailable
+
+class NoSlotInTime(Exception):
+    """No slot was free within the time of a caller."""
 
 
 @dataclass(eq=False, slots=True)
@@ -41,7 +44,7 @@ class ProjectSlots:
         """Wait for a slot, and hold it in the block.
 
         Raises:
-            EvaluationUnavailable: There was none within the time.
+            NoSlotInTime: There was none within the time.
         """
         ticket = _Ticket(project_id)
         with self._guard:
@@ -49,9 +52,7 @@ class ProjectSlots:
             self._grant()
         try:
             if not ticket.granted.wait(timeout_s):
-                raise EvaluationUnavailable(
-                    f"{timeout_s:.1f} s were spent on the project's others"
-                )
+                raise NoSlotInTime
             yield
         finally:
             self._release(ticket)

@@ -9,7 +9,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from heat_convergence.sandbox.project_slots import ProjectSlots
+from heat_convergence.common.project_slots import ProjectSlots
 
 
 class SlotHolder:
