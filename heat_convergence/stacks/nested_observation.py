@@ -273,7 +273,7 @@ class NestedStackObserver:
         )
 
     def _load_resource_names(self, goal: Goal, tx: Transaction) -> Sequence[str]:
-        return self.template_cache.template(goal.template_hash, tx.contents.get).resource_names
+        return self.template_cache.resource_names(goal.template_hash, tx.contents.get)
 
     def _count_members(self, tx: Transaction, reading: NestedStackReading | None) -> int:
         return 0 if reading is None else len(self._load_resource_names(reading.goal, tx))

@@ -17,7 +17,7 @@ from typing import Any
 
 from heat_convergence.common.errors import Error, StackValidationFailed
 from heat_convergence.common.stored_values import ContentMap
-from heat_convergence.common.values.value_size import value_bytes
+from heat_convergence.common.values.value_size import SizedCache, value_bytes
 from heat_convergence.resources.nested.template_references import (
     TemplateReferences,
     find_references,
@@ -34,6 +34,7 @@ ContentLoader = Callable[[Collection[str]], Mapping[str, str]]
 FileFinder = Callable[[str], str | None]
 """Returns the text of a name, None where there is nothing to find."""
 MAX_CACHE_BYTES = 10 * 2**20
+_NAMES_BYTES = 2**20
 _ENTRY_BYTES = 640  # of an entry without its text and its values, measured with small ones
 
 
@@ -67,6 +68,7 @@ class TemplateCache:
         self.size_bytes = 0  # approximate
         self._max = max_bytes
         self._entries: OrderedDict[str, _Entry] = OrderedDict()
+        self._names = SizedCache[tuple[str, ...]](_NAMES_BYTES)
         self._lock = threading.Lock()
 
     def text(self, key: str, load: ContentLoader) -> str:
@@ -83,6 +85,25 @@ class TemplateCache:
         assert found is not None
         return found
 
+    def resource_names(self, key: str, load: ContentLoader) -> tuple[str, ...]:
+        """Return the names of the template's resources; a template read for them is not kept.
+
+        The template of a group is another one after each batch of its members.
+
+        Raises:
+            Error: as ``Template.parse``.
+        """
+        names = self._names.get(key)
+        if names is None:
+            with self._lock:
+                kept = self._entries.get(key)
+            template = None if kept is None else kept.template
+            if template is None:
+                template = self._parse(ContentMap(load([key]))[key])
+            names = template.resource_names
+            self._names.put(key, names, value_bytes(names))
+        return names
+
     def references(self, key: str, load: ContentLoader) -> TemplateReferences:
         """Return what the template refers to; nothing of a text that is not a template."""
         entry = self._entry(key, load)
@@ -97,14 +118,18 @@ class TemplateCache:
     def _with_template(self, key: str, load: ContentLoader) -> _Entry:
         entry = self._entry(key, load)
         if entry.template is None:
-            template = Template.parse(entry.text, limits=self._generated).compact()
+            template = self._parse(entry.text).compact()
             references = find_references(template)
             parsed_bytes = value_bytes(template.raw) + references.size_bytes
             entry = _Entry(entry.text, template, references, parsed_bytes)
-            with self._lock:
-                self.parse_count += 1
             entry = self._keep(key, entry)
         return entry
+
+    def _parse(self, text: str) -> Template:
+        template = Template.parse(text, limits=self._generated)
+        with self._lock:
+            self.parse_count += 1
+        return template
 
     def _entry(self, key: str, load: ContentLoader) -> _Entry:
         with self._lock:

@@ -1,4 +1,4 @@
-"""What rows of a stack have in common is one object when many of them are read at once."""
+"""Equal parts of the rows of a stack are one object when many of them are read at once."""
 
 from __future__ import annotations
 

@@ -111,3 +111,25 @@ def test_many_small_templates_fill_the_cache() -> None:
         cache.template(str(at), lambda keys, text=text: dict.fromkeys(keys, text))
         assert cache.size_bytes <= 100_000
     assert len(cache._entries) < 100
+
+
+def test_names_of_resources_are_kept_without_their_template() -> None:
+    text = json.dumps(
+        {
+            "heat_template_version": "2018-08-31",
+            "resources": {name: {"type": "OS::Heat::None"} for name in ("b", "a")},
+        }
+    )
+    key, loads = content_hash(text), []
+
+    def load(keys: Collection[str]) -> dict[str, str]:
+        loads.append(keys)
+        return dict.fromkeys(keys, text)
+
+    cache = TemplateCache()
+    assert [cache.resource_names(key, load) for _ in range(2)] == [("b", "a")] * 2
+    assert (cache.parse_count, cache.size_bytes, len(loads)) == (1, 0, 1)
+    other = TemplateCache()
+    other.template(key, load)
+    assert other.resource_names(key, load) == ("b", "a")
+    assert (other.parse_count, len(loads)) == (1, 2)
