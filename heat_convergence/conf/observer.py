@@ -20,7 +20,8 @@ OPTS = [
         "threads",
         default=8,
         min=1,
-        help="Maximum number of messages that a worker process handles at once.",
+        help="Maximum number of messages that a worker process takes at once. Two transactions "
+        "at once process what they name, of sixteen stacks at most each.",
     ),
     cfg.IntOpt(
         "poll_threads",

@@ -1,53 +1,77 @@
-"""Messages about one stack that arrive while another one is being processed.
+"""Messages that arrive while others are being processed.
 
-Called by the observer. The transactions of a stack wait for its lock, each with a thread and a
-connection to the database: here the thread that is at work for a stack goes on with whatever
-messages have named meanwhile, in one transaction. Must not delay a message of a stack for which
-no thread is at work.
+Called by the observer. A transaction costs much the same for one stack and for several that end at
+about the same time: here the threads that are at work go on with whatever messages have named
+meanwhile, several stacks in one transaction, and of each stack all that was named.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-MOST_RESOURCES = 200  # in one transaction, beside those of a message
+MOST_STACKS = 16  # in one transaction
+MOST_RESOURCES = 200  # in one transaction, beside those of the message that is the last in it
+MOST_TRANSACTIONS = 2  # at once: one that waits for a lock must not keep all others waiting
 
 
 class MergedMessages:
-    """The stacks for which threads of this process are at work. Thread-safe.
+    """The stacks that messages have named and that no thread of this process works at yet.
 
-    What messages have named is dropped if the processing raises: the sweep finds it (RULE 1).
+    Thread-safe. What is at work is dropped if the processing raises: the sweep finds it (RULE 1).
     """
 
-    def __init__(self, process: Callable[[str, Sequence[str]], None]) -> None:
-        """Process resources of a stack by calling ``process`` with its id and theirs."""
+    def __init__(self, process: Callable[[Mapping[str, Sequence[str]]], None]) -> None:
+        """Process resources by calling ``process`` with their ids by stack."""
         self._process = process
         self._lock = threading.Lock()
-        self._named: dict[str, list[str]] = {}  # by the ids of the stacks that are at work
+        self._named: dict[str, dict[str, None]] = {}  # ids of resources by stack, in order
+        self._at_work: set[str] = set()
+        self._threads = 0
 
-    def process(self, stack_id: str, resource_ids: Sequence[str]) -> None:
-        """Process resources, or leave them to the thread that is at work for their stack."""
+    def process(self, named: Mapping[str, Sequence[str]]) -> None:
+        """Process resources by stack, or leave them to the threads that are at work."""
         with self._lock:
-            if stack_id in self._named:
-                self._named[stack_id].extend(resource_ids)
+            for stack_id, resource_ids in named.items():
+                self._named.setdefault(stack_id, {}).update(dict.fromkeys(resource_ids))
+            if self._threads >= MOST_TRANSACTIONS or named.keys() <= self._at_work:
                 return
-            self._named[stack_id] = []
+            self._threads += 1
+        taken: dict[str, Sequence[str]] = {}
         try:
-            while resource_ids:
-                self._process(stack_id, resource_ids)
-                resource_ids = self._take(stack_id)
+            while taken := self._take_after(taken):
+                self._process(taken)
         finally:
-            if resource_ids:  # the processing has raised
+            if taken:  # the processing has raised
                 with self._lock:
-                    del self._named[stack_id]
+                    self._at_work -= taken.keys()
+                    self._threads -= 1
 
-    def _take(self, stack_id: str) -> Sequence[str]:
-        """Return resources that were named meanwhile; without any, the work has ended."""
+    def _take_after(self, taken: Mapping[str, Sequence[str]]) -> dict[str, Sequence[str]]:
+        """Return what to process next; without anything, the thread's work has ended.
+
+        Args:
+            taken: what the thread has processed before.
+        """
         with self._lock:
-            named = list(dict.fromkeys(self._named[stack_id]))
-            if named:
-                self._named[stack_id] = named[MOST_RESOURCES:]
-            else:
-                del self._named[stack_id]
-        return named[:MOST_RESOURCES]
+            self._at_work -= taken.keys()
+            found = self._take()
+            self._at_work |= found.keys()
+            if not found:
+                self._threads -= 1
+        return found
+
+    def _take(self) -> dict[str, Sequence[str]]:
+        """Return stacks that no thread is at work for, those named first, and forget them."""
+        found: dict[str, Sequence[str]] = {}
+        room = MOST_RESOURCES
+        free = [stack_id for stack_id in self._named if stack_id not in self._at_work]
+        for stack_id in free[:MOST_STACKS]:
+            if room <= 0:
+                break
+            ids = list(self._named.pop(stack_id))
+            found[stack_id], left = ids[:room], ids[room:]
+            if left:
+                self._named[stack_id] = dict.fromkeys(left)
+            room -= len(found[stack_id])
+        return found

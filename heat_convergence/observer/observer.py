@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -80,9 +80,7 @@ class Observer:
             rebuild=rebuild,
             expect_poll=self.expect_poll,
         )
-        self._messages = MergedMessages(
-            lambda stack_id, resource_ids: self._stacks.process(stack_id, resource_ids, {})
-        )
+        self._messages = MergedMessages(self._process_named)
         self._snapshot_cleanup = SnapshotCleanup(
             store=services.store,
             registry=services.registry,
@@ -124,18 +122,28 @@ class Observer:
         Without resources the message is about a nested stack whose parent does not wait
         for it any more.
         """
+        if resource_ids:
+            self.observe_together({stack_id: resource_ids})
+            return
         self._requests.remember(stack_id)
         try:
-            if not resource_ids:
-                self._stacks.run_step(stack_id, partial(cancel_nested_stack, stack_id=stack_id))
-            else:
-                self._messages.process(stack_id, resource_ids)
+            self._stacks.run_step(stack_id, partial(cancel_nested_stack, stack_id=stack_id))
         except Unavailable as error:
-            LOG.warning(
-                "message not processed, a sweep repeats it:"
-                " stack=%(stack)s version=%(version)s error=%(error)s",
-                {"stack": stack_id, "version": version, "error": error.log_text},
-            )
+            _log_left_to_sweep([stack_id], error)
+
+    def observe_together(self, named: Mapping[str, Sequence[str]]) -> None:
+        """Process outcomes of several stacks that have arrived at the same time."""
+        for stack_id in named:
+            self._requests.remember(stack_id)
+        self._messages.process(named)
+
+    def _process_named(self, named: Mapping[str, Sequence[str]]) -> None:
+        """Process what messages have named, those of several stacks together."""
+        try:
+            with self._requests.resumed(*named):
+                self._stacks.process(named, {})
+        except Unavailable as error:
+            _log_left_to_sweep(named, error)
 
     # -- the timer
 
@@ -229,7 +237,7 @@ class Observer:
         for stack_id, resource_ids in sorted(found.resource_ids.items()):
             observations = found.observations.get(stack_id, {})
             with self._requests.resumed(stack_id):
-                self._stacks.process(stack_id, resource_ids, observations)
+                self._stacks.process({stack_id: resource_ids}, observations)
 
     def _add_batch(
         self, due: list[ObservationBatch], stack_id: str, members: list[Resource]
@@ -251,6 +259,14 @@ class Observer:
         if poll_at is not None and (self._next_poll_at is None or poll_at < self._next_poll_at):
             self._next_poll_at = poll_at
             self._request_tick()
+
+
+def _log_left_to_sweep(stack_ids: Iterable[str], error: Unavailable) -> None:
+    for stack_id in stack_ids:
+        LOG.warning(
+            "message not processed, a sweep repeats it: stack=%(stack)s error=%(error)s",
+            {"stack": stack_id, "error": error.log_text},
+        )
 
 
 def _nested_stack_observer(

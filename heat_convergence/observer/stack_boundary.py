@@ -7,14 +7,20 @@ a search over all stacks raises ends that search: the pass goes on with the next
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from heat_convergence.common.error_boundary import BoundaryName, ErrorBoundary
 from heat_convergence.common.error_log import ErrorLog, ErrorSubject
 from heat_convergence.common.failures import ConcurrentTransaction, Unavailable
 
 LOG = logging.getLogger(__name__)
-_PASSED_ON = (Unavailable, ConcurrentTransaction)
+
+
+class OwnTransactionRequired(Exception):
+    """A stack among several takes long, and must not keep the others locked meanwhile."""
+
+
+_PASSED_ON = (Unavailable, ConcurrentTransaction, OwnTransactionRequired)
 
 
 class StackBoundary:
@@ -38,6 +44,20 @@ class StackBoundary:
             Unavailable: The database does not answer, which concerns every stack.
         """
         return _contain(self._stack, work, stack_id)
+
+    def run_together(self, stack_ids: Collection[str], work: Callable[[], object]) -> bool:
+        """Do work on several stacks in one transaction.
+
+        Returns:
+            Whether it is done; if not, it is to be done for each stack alone.
+
+        Raises:
+            Unavailable: The database does not answer, which concerns every stack.
+        """
+        try:
+            return self._stack.contain(work, ErrorSubject(", ".join(stack_ids))) is None
+        except (ConcurrentTransaction, OwnTransactionRequired):
+            return False
 
     def search(self, work: Callable[[], object]) -> None:
         """Do one of the searches of a pass.

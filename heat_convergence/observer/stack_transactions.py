@@ -18,16 +18,17 @@ from heat_convergence.common.stored_values import StoredValueUnreadable
 from heat_convergence.common.transactions import retry_transaction
 from heat_convergence.convergence.lifecycle import rollback
 from heat_convergence.convergence.lifecycle.context import TraversalContext
-from heat_convergence.convergence.lifecycle.dispatch import send_messages
+from heat_convergence.convergence.lifecycle.dispatch import merge_messages, send_messages
 from heat_convergence.convergence.lifecycle.observations import Observation, job_key
-from heat_convergence.convergence.lifecycle.progress import ProgressResult, process_observations
+from heat_convergence.convergence.lifecycle.progress.observed_stacks import process_observations
+from heat_convergence.convergence.lifecycle.progress.result import ProgressResult
 from heat_convergence.convergence.lifecycle.sweeps import (
     dispatch_project,
     fail_unprocessable_stack,
 )
 from heat_convergence.convergence.model.job import ObservedState
 from heat_convergence.convergence.ports.store import Transaction
-from heat_convergence.observer.stack_boundary import StackBoundary
+from heat_convergence.observer.stack_boundary import OwnTransactionRequired, StackBoundary
 from heat_convergence.stacks.contained_bus import ContainedBus
 from heat_convergence.stacks.daemon_services import DaemonServices
 from heat_convergence.stacks.event_log import EventLog
@@ -42,6 +43,16 @@ class LifecycleStep(Protocol):
 
     def __call__(self, tx: Transaction, *, context: TraversalContext) -> ProgressResult:
         """Run the step and return what is to be done after the commit."""
+
+
+StepResults = Mapping[str, ProgressResult]
+
+
+class LifecycleSteps(Protocol):
+    """Steps of ``lifecycle`` on several stacks with their arguments bound, apart from these."""
+
+    def __call__(self, tx: Transaction, *, context: TraversalContext) -> StepResults:
+        """Run the steps and return what is to be done after the commit, by stack."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,29 +78,39 @@ class StackTransactions:
         Raises:
             Unavailable: The database does not answer.
         """
-        return self.boundary.run(stack_id, partial(self._transact, step))
+        return self.boundary.run(stack_id, partial(self._transact, _as_steps(step)))
 
     def process(
-        self, stack_id: str, resource_ids: Sequence[str], observations: Mapping[str, Observation]
+        self, named: Mapping[str, Sequence[str]], observations: Mapping[str, Observation]
     ) -> None:
-        """Process resources together; if that fails, each alone, and fail those that raise.
+        """Process resources of stacks together; if that fails, each stack alone, and so on.
+
+        Of a stack that raises alone, each resource is processed alone, and fails if it raises.
 
         Args:
-            stack_id: Their stack.
-            resource_ids: The resources whose outcomes or observations are new.
+            named: The resources whose outcomes or observations are new, by stack.
             observations: The observations by resource id; those recorded in rows are left out.
 
         Raises:
             Unavailable: The database does not answer.
         """
-        together = partial(self._process, stack_id, resource_ids, observations)
-        if self.boundary.run(stack_id, together) is None:
+        together = partial(self._process, named, observations)
+        if len(named) > 1 and self.boundary.run_together(named, together):
             return
-        for row_id in resource_ids:
-            own = {key: value for key, value in observations.items() if key == row_id}
-            error_id = self.boundary.run(stack_id, partial(self._process, stack_id, [row_id], own))
-            if error_id is not None:
-                self.fail_resources(stack_id, [row_id], error_id)
+        for stack_id, resource_ids in named.items():
+            if self._run(stack_id, resource_ids, observations) is None:
+                continue
+            for row_id in resource_ids:
+                error_id = self._run(stack_id, [row_id], observations)
+                if error_id is not None:
+                    self.fail_resources(stack_id, [row_id], error_id)
+
+    def _run(
+        self, stack_id: str, resource_ids: Sequence[str], observations: Mapping[str, Observation]
+    ) -> str | None:
+        """Process resources of a stack; return the id of the error, or None."""
+        own = {key: value for key, value in observations.items() if key in resource_ids}
+        return self.boundary.run(stack_id, partial(self._process, {stack_id: resource_ids}, own))
 
     def fail_resources(self, stack_id: str, resource_ids: Sequence[str], error_id: str) -> None:
         """Process resources as failed, each alone, without the stack's rollback if need be.
@@ -122,7 +143,8 @@ class StackTransactions:
         try:
             self._process_as_failed(stack_id, row_id, error_id, may_roll_back=may_roll_back)
         except StoredValueUnreadable as error:
-            self._transact(partial(fail_unprocessable_stack, stack_id=stack_id, reason=str(error)))
+            fail = partial(fail_unprocessable_stack, stack_id=stack_id, reason=str(error))
+            self._transact(_as_steps(fail))
 
     def _process_as_failed(
         self, stack_id: str, row_id: str, error_id: str, *, may_roll_back: bool
@@ -134,55 +156,65 @@ class StackTransactions:
             row.id: Observation(ObservedState.FAILED, reason.format(row.name), job=job_key(row))
             for row in rows
         }
-        self._process(stack_id, [row_id], failed, may_roll_back=may_roll_back)
+        self._process({stack_id: [row_id]}, failed, may_roll_back=may_roll_back)
 
     def _process(
         self,
-        stack_id: str,
-        resource_ids: Sequence[str],
+        named: Mapping[str, Sequence[str]],
         observations: Mapping[str, Observation],
         *,
         may_roll_back: bool = True,
     ) -> None:
-        result = self._transact(
-            partial(
-                process_observations,
-                stack_id=stack_id,
-                resource_ids=resource_ids,
-                observations=observations,
-            ),
+        found = self._transact(
+            partial(process_observations, named=named, observations=observations),
             may_roll_back=may_roll_back,
         )
-        if result.stack is None:
-            LOG.debug(
-                "message ignored, its stack is deleted: stack=%(stack)s", {"stack": stack_id}
-            )
+        for stack_id in named:
+            if found[stack_id].stack is None:
+                LOG.debug(
+                    "message ignored, its stack is deleted: stack=%(stack)s", {"stack": stack_id}
+                )
 
-    def _transact(self, step: LifecycleStep, *, may_roll_back: bool = True) -> ProgressResult:
-        """Run a step in a transaction, and a rollback if it asks for one.
+    def _transact(self, steps: LifecycleSteps, *, may_roll_back: bool = True) -> StepResults:
+        """Run steps in a transaction, and the rollback that one asks for.
 
-        Its messages are sent, and its reports are logged, after the commit.
+        Their messages are sent, and their reports are logged, after the commit.
+
+        Raises:
+            OwnTransactionRequired: One of several stacks asks for a rollback.
         """
         services = self.services
 
-        def attempt() -> tuple[ProgressResult, EventLog]:
+        def attempt() -> tuple[StepResults, EventLog]:
             log = EventLog(services.errors)
             context = TraversalContext(
                 services.clock(), services.ids, services.settings, self.read_nested_status, log.add
             )
             with services.store.transaction() as tx:
-                result = step(tx, context=context)
-                return self._begin_requested_rollback(tx, result, context, may_roll_back), log
+                results = steps(tx, context=context)
+                if len(results) > 1 and any(each.rollback_reason for each in results.values()):
+                    raise OwnTransactionRequired
+                found = {
+                    key: self._begin_requested_rollback(tx, result, context, may_roll_back)
+                    for key, result in results.items()
+                }
+                return found, log
 
-        result, log = retry_transaction(attempt, wait=services.wait)
+        results, log = retry_transaction(attempt, wait=services.wait)
         log.flush()
-        send_messages(self.bus, result.outgoing_messages, services.settings)
-        self.expect_poll(result.next_poll_at)
-        if result.waits_for_bus and result.stack is not None:
+        messages = [each for result in results.values() for each in result.outgoing_messages]
+        send_messages(self.bus, merge_messages(messages), services.settings)
+        for result in results.values():
+            self.expect_poll(result.next_poll_at)
+        waiting = {
+            result.stack.project_id
+            for result in results.values()
+            if result.waits_for_bus and result.stack is not None
+        }
+        for project_id in sorted(waiting):
             # A step of its own, as in the sweep: its error does not concern what is committed.
-            project_id = result.stack.project_id
             self.run_step(project_id, partial(dispatch_project, project_id=project_id))
-        return result
+        return results
 
     def _begin_requested_rollback(
         self,
@@ -197,3 +229,8 @@ class StackTransactions:
         if may_roll_back:
             return rollback.begin_rollback(tx, stack, reason, context, self.rebuild)
         return rollback.refuse_rollback(tx, stack, reason, context)
+
+
+def _as_steps(step: LifecycleStep) -> LifecycleSteps:
+    """Return a step as one of several, of which there are no others."""
+    return lambda tx, *, context: {"": step(tx, context=context)}

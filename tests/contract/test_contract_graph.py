@@ -49,8 +49,9 @@ def test_edges_are_separate_per_version(graph):
         tx.graph.add_edges("stack-1", 2, [Edge("c", "a", observed_ready=True)])
         assert Edge("c", "a", True) in tx.graph.get_edges_at("stack-1", ["c"])
         assert unblocked(tx, 2, "a") == ["a"]
-        assert not tx.readiness.has_unready("stack-1", 2)
-        assert tx.readiness.has_unready("stack-1", 1)
+        assert tx.readiness.find_unready_stacks(["stack-1"]) == {"stack-1"}
+        tx.stacks.update("stack-1", version=2)
+        assert not tx.readiness.find_unready_stacks(["stack-1"])
 
 
 def test_edges_of_several_new_stacks_are_inserted_together(seeder):
@@ -92,9 +93,10 @@ def test_clearing_graph_deletes_all_versions_of_one_stack(graph):
         tx.graph.add_edges("stack-1", 2, [Edge("a", None)])
         tx.graph.add_edges("stack-2", 1, [Edge("z", None)])
         tx.graph.clear("stack-1")
-        assert not tx.readiness.has_unready("stack-1", 1)
-        assert not tx.readiness.has_unready("stack-1", 2)
-        assert tx.readiness.has_unready("stack-2", 1)
+        assert tx.readiness.find_unready_stacks(["stack-1", "stack-2", "nobody"]) == {"stack-2"}
+        assert tx.readiness.find_unready_stacks([]) == frozenset()
+        tx.stacks.update("stack-1", version=2)
+        assert not tx.readiness.find_unready_stacks(["stack-1"])
 
 
 def test_readiness_queries(graph):
@@ -111,9 +113,9 @@ def test_readiness_queries(graph):
         assert tx.readiness.find_unready(1, ["a", "b", "e"]) == {"b"}
         tx.readiness.mark_ready(1, ["b"])
         assert unblocked(tx, 1, "cd") == ["c"]
-        assert tx.readiness.has_unready("stack-1", 1)
+        assert tx.readiness.find_unready_stacks(["stack-1"])
         tx.readiness.mark_ready(1, ["c", "d"])
-        assert not tx.readiness.has_unready("stack-1", 1)
+        assert not tx.readiness.find_unready_stacks(["stack-1"])
 
 
 def test_unblocked_resources_require_nothing_unready(graph):

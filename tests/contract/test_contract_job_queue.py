@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from heat_convergence.convergence.model import job_transitions, transition_rules
@@ -39,6 +41,26 @@ def test_workload_of_a_project(seeder):
         assert tx.jobs.get_workload("r") == Workload()
         with_stack = tx.jobs.get_workload("q", "stack-1")
         assert with_stack == Workload(posted=1, in_flight=8, has_queued=False)
+
+
+def test_workloads_of_several_stacks(seeder):
+    seeder.stack(stack_row("stack-2", project_id="p"))
+    seeder.resources(
+        schedulable_job("a", "t", job_state=JobState.POSTED),
+        schedulable_job("b", "t", job_state=JobState.QUEUED),
+        schedulable_job("c", "u", job_state=JobState.RUNNING, stack_id="stack-2"),
+        schedulable_job("d", "u", job_state=JobState.RUNNING, stack_id="stack-2", project_id="q"),
+    )
+    with seeder.store.transaction() as tx:
+        project = Workload(posted=1, running=1)
+        assert tx.jobs.get_workloads("p", ["stack-1", "stack-2", "nobody"]) == {
+            "stack-1": replace(project, in_flight=1, has_queued=True),
+            "stack-2": replace(project, in_flight=2),
+            "nobody": project,
+        }
+        assert tx.jobs.get_workloads("q", ["stack-1"]) == {
+            "stack-1": Workload(running=1, in_flight=1, has_queued=True)
+        }
 
 
 def test_stack_with_project_workload(seeder):

@@ -82,7 +82,7 @@ def test_stack_is_locked_before_its_resources(shared):
     def second() -> tuple[int, int]:
         waiting.set()
         with shared.store.transaction() as tx:
-            stack, (row,) = tx.stacks.lock_with_resources("stack-1", ["a"])
+            ((stack, (row,)),) = tx.stacks.lock_with_resources({"stack-1": ["a"]})
             return stack.version, row.job.version
 
     with ThreadPoolExecutor(1) as pool:
@@ -107,7 +107,7 @@ def test_rows_that_are_locked_together_are_read_as_committed(shared):
     def second() -> list[int]:
         waiting.set()
         with shared.store.transaction() as tx:
-            _stack, rows = tx.stacks.lock_with_resources("stack-1", ["a", "b"])
+            ((_stack, rows),) = tx.stacks.lock_with_resources({"stack-1": ["a", "b"]})
             return [row.job.version for row in rows]
 
     with ThreadPoolExecutor(1) as pool:
@@ -168,7 +168,7 @@ def _drop(tx, stack: str) -> None:
     "delete",
     [
         pytest.param(lambda tx, stack: tx.resources.delete_by_stack(stack), id="all"),
-        pytest.param(lambda tx, stack: tx.resources.delete_absent(stack), id="absent resources"),
+        pytest.param(lambda tx, stack: tx.resources.delete_absent([stack]), id="absent resources"),
         pytest.param(_drop, id="the graph, and rows by id"),
         pytest.param(lambda tx, stack: tx.goals.delete_except(stack, ()), id="goals"),
         pytest.param(lambda tx, stack: tx.snapshots.delete_by_stack(stack), id="snapshots"),

@@ -313,7 +313,7 @@ def test_absent_resources_are_deleted_with_their_edges(seeder):
         tx.graph.add_edges(
             "stack-1", 1, [Edge("a", "gone"), Edge("gone", "going"), Edge("a", "kept")]
         )
-        tx.resources.delete_absent("stack-1")
+        tx.resources.delete_absent(["stack-1"])
         assert tx.graph.get_edges_at("stack-1", ["a"]) == [Edge("a", "kept")]
     assert [row.id for row in seeder.rows("a", "gone", "going", "kept")] == ["a", "going", "kept"]
 

@@ -16,7 +16,7 @@ from heat_convergence.convergence.drift.observation import WatchGroup, WatchResu
 from heat_convergence.convergence.drift.policy import OperatorPolicies
 from heat_convergence.convergence.drift.settings import DriftSettings
 from heat_convergence.convergence.invariants.transition import Violation
-from heat_convergence.convergence.lifecycle import progress
+from heat_convergence.convergence.lifecycle.progress import observed_stacks
 from heat_convergence.convergence.ports.settings import ConvergenceSettings
 from heat_convergence.template.environment.drift_policies import DriftPolicy
 from heat_convergence.testing.memory.drift.watch_repository import MemoryWatchRepository
@@ -83,7 +83,7 @@ def _count_old_drift(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _count_old_readiness(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take what was read for an earlier job for the result of the present one."""
-    monkeypatch.setattr(progress, "_drop_superseded", lambda _rows, found: dict(found))
+    monkeypatch.setattr(observed_stacks, "_drop_superseded", lambda _rows, found: dict(found))
 
 
 @pytest.mark.parametrize("pause_s", [OFTEN_S, SELDOM_S])

@@ -61,11 +61,13 @@ class _RecordingStacks(SqlStackRepository):
         return self._keep_goal(super().lock(stack_id))
 
     def lock_with_resources(
-        self, stack_id: str, ids: Collection[str]
-    ) -> tuple[Stack | None, list[Resource]]:
-        """Lock and return the stack and resources of it, and keep its goal."""
-        stack, rows = super().lock_with_resources(stack_id, ids)
-        return self._keep_goal(stack), rows
+        self, named: Mapping[str, Collection[str]]
+    ) -> list[tuple[Stack, list[Resource]]]:
+        """Lock and return stacks and resources of them, and keep the goals."""
+        found = super().lock_with_resources(named)
+        for stack, _rows in found:
+            self._keep_goal(stack)
+        return found
 
     def get(self, stack_id: str) -> Stack | None:
         """Return the stack, and keep its goal."""

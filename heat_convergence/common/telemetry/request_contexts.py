@@ -64,12 +64,15 @@ class StackRequests:
 
     @contextmanager
     def resumed(self, *stack_ids: str) -> Iterator[None]:
-        """Work for the last request about the stacks; change nothing if they have not the same."""
-        context = self._find_common(stack_ids)
-        if context is None:
+        """Work for the last request about the stacks, or for none if they have not the same.
+
+        Nothing is changed without stacks.
+        """
+        if not stack_ids:
             yield
             return
         before = get_current() or _no_request()
+        context = self._find_common(stack_ids) or _no_request()
         context.update_store()
         try:
             yield

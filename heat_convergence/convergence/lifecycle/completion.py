@@ -7,9 +7,8 @@ send anything: messages are returned.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from typing import Any
 
 from heat_convergence.convergence.lifecycle.context import TraversalContext
 from heat_convergence.convergence.lifecycle.dispatch import OutgoingMessage
@@ -18,9 +17,11 @@ from heat_convergence.convergence.lifecycle.readiness import window_reads
 from heat_convergence.convergence.lifecycle.snapshots import snapshot_completion
 from heat_convergence.convergence.model import job_transitions
 from heat_convergence.convergence.model.action import Action, Status
+from heat_convergence.convergence.model.event import Event
 from heat_convergence.convergence.model.job import IN_FLIGHT, DesiredState, JobState
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.stack import Stack
+from heat_convergence.convergence.ports.stacks import StackColumns
 from heat_convergence.convergence.ports.store import Transaction
 from heat_convergence.convergence.timeline import marks
 
@@ -34,26 +35,52 @@ TIMED_OUT = "Timed out"
 _CAN_ROLL_BACK = frozenset({Action.CREATE, Action.UPDATE, Action.ADOPT})
 
 
+@dataclass(frozen=True, slots=True)
+class _End:
+    """The end of a traversal.
+
+    Attributes:
+        stack: the stack as it is stored.
+        ended: the stack with its final status and reason.
+        values: further columns of the stack.
+    """
+
+    stack: Stack
+    ended: Stack
+    values: StackColumns = field(default_factory=StackColumns)
+
+
 def complete_traversal(
     tx: Transaction, stack: Stack, context: TraversalContext
 ) -> tuple[OutgoingMessage, ...]:
     """Complete a traversal in whose graph no row is unready (RULE 7)."""
+    return complete_traversals(tx, [stack], context)[stack.id]
+
+
+def complete_traversals(
+    tx: Transaction, stacks: Sequence[Stack], context: TraversalContext
+) -> dict[str, tuple[OutgoingMessage, ...]]:
+    """Complete traversals in whose graphs no row is unready; return the messages by stack."""
+    tx.resources.delete_absent([stack.id for stack in stacks if stack.action is not Action.DELETE])
+    return _record_ends(tx, [_complete(tx, stack, context) for stack in stacks], context)
+
+
+def _complete(tx: Transaction, stack: Stack, context: TraversalContext) -> _End:
+    """Delete what a complete stack needs no more; return its end."""
     reason = f"Stack {stack.action} completed successfully"
-    values: dict[str, Any] = {}
+    values: StackColumns = {}
     if stack.action is Action.DELETE:
         reason += _leave_quarantined(tx, stack, context)
         tx.snapshots.schedule_deletion(stack.id, context.now)
         tx.goals.delete_except(stack.id, (stack.goal_id,))
         values["deleted_at"] = context.now
-    else:
-        tx.resources.delete_absent(stack.id)
     reason += _unsupported_check_note(tx, stack)
     if stack.action in _GOAL_ACTIONS and not _rolled_back_to_nothing(stack):
         values["complete_goal_id"] = stack.goal_id
         if stack.version > 1:  # the first goal has no goal before it
             tx.goals.delete_except(stack.id, (stack.goal_id,))
     completed = replace(stack, status=Status.COMPLETE, status_reason=reason)
-    return _end(tx, stack, completed, context, values)
+    return _End(stack, completed, values)
 
 
 def _leave_quarantined(tx: Transaction, stack: Stack, context: TraversalContext) -> str:
@@ -97,7 +124,7 @@ def fail_traversal(
     messages = cancel_jobs(tx, stack, context, TIMED_OUT if reason == TIMED_OUT else "")
     reason += _unsupported_check_note(tx, stack)
     failed = replace(stack, status=Status.FAILED, status_reason=reason)
-    return (*messages, *_end(tx, stack, failed, context, {}))
+    return (*messages, *_record_ends(tx, [_End(stack, failed)], context)[stack.id])
 
 
 def fail_ancestor_snapshots(
@@ -225,36 +252,33 @@ def is_marked_unhealthy(row: Resource) -> bool:
     return row.state.action is Action.CHECK and row.state.status is Status.FAILED
 
 
-def _end(
-    tx: Transaction,
-    stack: Stack,
-    ended: Stack,
-    context: TraversalContext,
-    values: dict[str, Any],
-) -> tuple[OutgoingMessage, ...]:
-    """Write the end of a traversal.
+def _record_ends(
+    tx: Transaction, ends: Sequence[_End], context: TraversalContext
+) -> dict[str, tuple[OutgoingMessage, ...]]:
+    """Write the ends of traversals; return the messages by stack."""
+    for end in ends:
+        ended = end.ended
+        snapshot_completion.record_snapshot_end(tx, end.stack, ended.status, ended.status_reason)
+        if end.stack.stabilizing:
+            window_reads.cancel_reads(tx, tx.resources.lock_by_stack(ended.id))
+    tx.stacks.update_each({end.ended.id: _columns_of(end) for end in ends})
+    tx.events.insert([_end_event(end, context) for end in ends])
+    return parent_notification.notify_parents(tx, [end.ended for end in ends], context.now)
 
-    Args:
-        tx: the transaction.
-        stack: the stack as it is stored.
-        ended: the stack with its final status and reason.
-        context: the time and the ids.
-        values: further columns of the stack.
-    """
-    snapshot_completion.record_snapshot_end(tx, stack, ended.status, ended.status_reason)
-    if stack.stabilizing:
-        window_reads.cancel_reads(tx, tx.resources.lock_by_stack(stack.id))
-    tx.stacks.update(
-        ended.id,
-        status=ended.status,
-        status_reason=ended.status_reason,
-        deadline_at=None,
-        first_failure_reason=None,
-        stabilizing=False,
-        stable_since=None,
-        **values,
-    )
-    event = context.stack_event(ended, ended.status, ended.status_reason)
-    timeline = marks.for_stack_event(context.now, had_window=stack.stabilizing)
-    tx.events.insert([replace(event, timeline=timeline)])
-    return parent_notification.notify_parent(tx, ended, context.now)
+
+def _columns_of(end: _End) -> StackColumns:
+    return {
+        "status": end.ended.status,
+        "status_reason": end.ended.status_reason,
+        "deadline_at": None,
+        "first_failure_reason": None,
+        "stabilizing": False,
+        "stable_since": None,
+        **end.values,
+    }
+
+
+def _end_event(end: _End, context: TraversalContext) -> Event:
+    event = context.stack_event(end.ended, end.ended.status, end.ended.status_reason)
+    timeline = marks.for_stack_event(context.now, had_window=end.stack.stabilizing)
+    return replace(event, timeline=timeline)

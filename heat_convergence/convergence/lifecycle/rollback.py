@@ -13,7 +13,7 @@ from heat_convergence.common.evaluation.deferred_evaluation import evaluate_outs
 from heat_convergence.common.failures import RowsContradict
 from heat_convergence.convergence.lifecycle import completion, traversal
 from heat_convergence.convergence.lifecycle.context import TraversalContext
-from heat_convergence.convergence.lifecycle.progress import ProgressResult
+from heat_convergence.convergence.lifecycle.progress.result import ProgressResult
 from heat_convergence.convergence.lifecycle.traversal import Initiator, TraversalRequest
 from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.goal import Goal

@@ -12,7 +12,6 @@ from dataclasses import replace
 from heat_convergence.common import errors
 from heat_convergence.convergence.lifecycle import (
     completion,
-    progress,
     rollback,
     traversal,
 )
@@ -20,7 +19,8 @@ from heat_convergence.convergence.lifecycle.context import TraversalContext
 from heat_convergence.convergence.lifecycle.dispatch import OutgoingMessage
 from heat_convergence.convergence.lifecycle.nested.detach import lock_nested_tree
 from heat_convergence.convergence.lifecycle.plan_storage import StartedTraversal
-from heat_convergence.convergence.lifecycle.progress import ProgressResult
+from heat_convergence.convergence.lifecycle.progress.failures import stop_traversal
+from heat_convergence.convergence.lifecycle.progress.result import ProgressResult
 from heat_convergence.convergence.lifecycle.quarantine.user_requests import lock_untried
 from heat_convergence.convergence.lifecycle.snapshots import snapshot_completion
 from heat_convergence.convergence.lifecycle.snapshots.stack_export import (
@@ -79,7 +79,7 @@ def cancel_without_rollback(
         if each.in_progress and at_once:
             messages.extend(completion.fail_traversal(tx, each, reason, context))
         elif each.in_progress:
-            stopped = progress.stop_traversal(tx, each, reason, context, rows)
+            stopped = stop_traversal(tx, each, reason, context, rows)
             messages.extend(stopped.outgoing_messages)
     return ProgressResult(stack, tuple(messages))
 

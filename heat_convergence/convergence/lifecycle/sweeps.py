@@ -13,7 +13,8 @@ from heat_convergence.convergence.lifecycle import breakpoints, completion, disp
 from heat_convergence.convergence.lifecycle.context import TraversalContext
 from heat_convergence.convergence.lifecycle.nested import parent_notification
 from heat_convergence.convergence.lifecycle.observations import Observation
-from heat_convergence.convergence.lifecycle.progress import ProgressResult, stop_after_failure
+from heat_convergence.convergence.lifecycle.progress.failures import stop_after_failure
+from heat_convergence.convergence.lifecycle.progress.result import ProgressResult
 from heat_convergence.convergence.lifecycle.quarantine import failed_deletions
 from heat_convergence.convergence.lifecycle.stabilization.window import complete_when_stable
 from heat_convergence.convergence.model import job_transitions
@@ -75,7 +76,7 @@ def _quarantine_overdue(
     )
     if stuck and not failed_deletions.quarantine_failed(tx, stack, stuck, observations, context):
         return None
-    if not tx.readiness.has_unready(stack.id, stack.version):
+    if not tx.readiness.find_unready_stacks([stack.id]):
         return ProgressResult(stack, completion.complete_traversal(tx, stack, context))
     deadline = context.now + timedelta(seconds=context.settings.error_wait_s)
     tx.stacks.update(stack.id, deadline_at=deadline)
@@ -145,8 +146,8 @@ def resume_stalled(
     held = breakpoints.pause_before_jobs(tx, stack, tx.resources.lock(blocked), context)
     leaves = [row_id for row_id in blocked if row_id not in held]
     messages = dispatch.schedule_leaves(tx, stack, leaves, context)
-    if not leaves and not tx.readiness.has_unready(stack_id, version):
-        end = complete_when_stable(tx, stack, context)
+    if not leaves and not tx.readiness.find_unready_stacks([stack_id]):
+        end = complete_when_stable(tx, [stack], context)[stack_id]
         messages = (*messages, *end.outgoing_messages)
         return ProgressResult(stack, messages, end.next_read_at)
     return ProgressResult(stack, messages)

@@ -34,6 +34,9 @@ class JobRepository(Protocol):
     def get_workload(self, project_id: str, stack_id: str | None = None) -> Workload:
         """Return how much is under way in the project and, if named, in the stack."""
 
+    def get_workloads(self, project_id: str, stack_ids: Collection[str]) -> Mapping[str, Workload]:
+        """Return how much is under way in the project and in each of its stacks, by stack."""
+
     def apply(
         self, ids: Collection[str], transition: JobTransition, **columns: Unpack[ResourceColumns]
     ) -> None:

@@ -32,8 +32,8 @@ class ReadinessRepository(Protocol):
     def find_unready(self, version: int, ids: Collection[str]) -> frozenset[str]:
         """Return those of ``ids`` that are not done."""
 
-    def has_unready(self, stack_id: str, version: int) -> bool:
-        """Return whether any resource of the traversal is not observed ready."""
+    def find_unready_stacks(self, stack_ids: Collection[str]) -> frozenset[str]:
+        """Return those of the stacks in whose traversals a resource is not observed ready."""
 
     def find_with_touched_requirements(self, version: int, ids: Collection[str]) -> frozenset[str]:
         """Return those of ``ids`` that need something whose values changed in ``version``."""

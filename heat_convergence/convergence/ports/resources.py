@@ -82,8 +82,8 @@ class ResourceRepository(Protocol):
     def delete(self, ids: Collection[str]) -> None:
         """Delete rows that the graph does not name any more."""
 
-    def delete_absent(self, stack_id: str) -> None:
-        """Delete the stack's rows that are desired absent and have no job, with their edges."""
+    def delete_absent(self, stack_ids: Collection[str]) -> None:
+        """Delete the stacks' rows that are desired absent and have no job, with their edges."""
 
     def delete_by_stack(self, stack_id: str, kept: Collection[str] = ()) -> None:
         """Delete the stack's edges, physical dependencies and resources, apart from ``kept``."""

@@ -48,12 +48,15 @@ class StackRepository(Protocol):
         """Lock and return the stack; None if there is no such row."""
 
     def lock_with_resources(
-        self, stack_id: str, ids: Collection[str]
-    ) -> tuple[Stack | None, list[Resource]]:
-        """Lock the stack, and then those of its resources among ``ids``.
+        self, named: Mapping[str, Collection[str]]
+    ) -> list[tuple[Stack, list[Resource]]]:
+        """Lock stacks, and then those of their resources that are named.
+
+        Args:
+            named: the ids of resources by stack.
 
         Returns:
-            The stack, None if there is no such row, and the resources, narrow, by id.
+            The stacks that exist by id, each with its resources, narrow, by id.
         """
 
     def get(self, stack_id: str) -> Stack | None:
@@ -83,6 +86,13 @@ class StackRepository(Protocol):
 
         Raises:
             StackExists: the stack becomes a root and its name is taken.
+        """
+
+    def update_each(self, changes: Mapping[str, StackColumns]) -> None:
+        """Set columns by stack, as ``update`` does, but no tags and owners.
+
+        Args:
+            changes: stack id → its columns; those with the same columns share a statement.
         """
 
     def lock_quotas(self, project_id: str) -> None:

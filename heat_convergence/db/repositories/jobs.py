@@ -44,7 +44,7 @@ from heat_convergence.db.statements.resource_updates import (
     new_values,
     with_marks,
 )
-from heat_convergence.db.tables import resource
+from heat_convergence.db.tables import resource, stack
 
 _APPLYING = (Verb.CONVERGE, Verb.ADOPT)  # verbs that make reality match the definition
 _RESUMING = (Verb.CONVERGE, Verb.RESUME)  # verbs that end a suspension
@@ -84,6 +84,20 @@ _WORKLOAD = sa.union_all(
     *_OF_PROJECT_WORKLOAD,
     _count(_STACK, _OF_STACK, _IN_FLIGHT),
     _find_any(_STACK, _OF_STACK, JobState.QUEUED),
+)
+_ANY_OF_STACKS: sa.BindParameter[str] = sa.bindparam("stacks", expanding=True)
+_WORKLOADS = sa.union_all(
+    *_OF_PROJECT_WORKLOAD,
+    _count(resource.c.stack_id, resource.c.stack_id.in_(_ANY_OF_STACKS), _IN_FLIGHT).group_by(
+        resource.c.stack_id
+    ),
+    # One look for each stack ends at its first such job; a wide stack has very many.
+    sa.select(stack.c.id, sa.literal(JobState.QUEUED), sa.literal(1)).where(
+        stack.c.id.in_(_ANY_OF_STACKS),
+        sa.exists().where(
+            resource.c.stack_id == stack.c.id, resource.c.job_state == JobState.QUEUED
+        ),
+    ),
 )
 
 
@@ -171,15 +185,24 @@ class SqlJobRepository(SqlRepository, JobRepository):
         if stack_id is not None:
             statement = _WORKLOAD
             parameters["stack"] = stack_id
+        found = self._count_jobs(statement, parameters)
+        return _workload(found, "stack")
+
+    def get_workloads(self, project_id: str, stack_ids: Collection[str]) -> Mapping[str, Workload]:
+        """Return how much is under way in the project and in each of its stacks, by stack."""
+        if len(stack_ids) == 1:
+            (stack_id,) = stack_ids
+            return {stack_id: self.get_workload(project_id, stack_id)}
+        parameters = {"project": project_id, "stacks": sorted(stack_ids)}
+        found = self._count_jobs(_WORKLOADS, parameters)
+        return {stack_id: _workload(found, stack_id) for stack_id in stack_ids}
+
+    def _count_jobs(
+        self, statement: sa.CompoundSelect[Any], parameters: Mapping[str, Any]
+    ) -> dict[tuple[str, str], int]:
+        """Return the numbers of jobs by scope and state."""
         rows = self._connection.execute(statement, parameters)
-        found = {(row[0], row[1]): row[2] for row in rows}
-        return Workload(
-            posted=found.get(("project", JobState.POSTED), 0),
-            running=found.get(("project", JobState.RUNNING), 0),
-            has_schedulable=("project", JobState.SCHEDULABLE) in found,
-            in_flight=sum(found.get(("stack", state), 0) for state in _IN_FLIGHT),
-            has_queued=("stack", JobState.QUEUED) in found,
-        )
+        return {(row[0], row[1]): row[2] for row in rows}
 
     def apply(
         self, ids: Collection[str], transition: JobTransition, **columns: Unpack[ResourceColumns]
@@ -223,3 +246,14 @@ class SqlJobRepository(SqlRepository, JobRepository):
         if ids:
             values = as_parameters({"updated_at": now, **settle(now).values})
             self._connection.execute(_MARK_COMPLETE, {"ids": sorted(ids), **values})
+
+
+def _workload(found: Mapping[tuple[str, str], int], scope: str) -> Workload:
+    """Return the workload of the project, and of the stack that the scope names."""
+    return Workload(
+        posted=found.get(("project", JobState.POSTED), 0),
+        running=found.get(("project", JobState.RUNNING), 0),
+        has_schedulable=("project", JobState.SCHEDULABLE) in found,
+        in_flight=sum(found.get((scope, state), 0) for state in _IN_FLIGHT),
+        has_queued=(scope, JobState.QUEUED) in found,
+    )

@@ -12,21 +12,21 @@ from heat_convergence.convergence.ports.readiness import ReadinessRepository
 from heat_convergence.db.repositories.base import SqlRepository
 from heat_convergence.db.statements.edge_rows import OF_IDS, UPDATE, VERSION, edge_parameters
 from heat_convergence.db.statements.resource_rows import IDS, NARROW_COLUMNS, from_narrow_row
-from heat_convergence.db.tables import resource, resource_graph
+from heat_convergence.db.tables import resource, resource_graph, stack
 from heat_convergence.template.environment.readiness import ReadinessLevel, levels_up_to
 
 # Aliases made once: every new one has all of its columns built again.
 _READY, _OTHER, _CAUSING = (resource_graph.alias() for _ in range(3))
 _NOT_READY = resource_graph.c.observed_ready == sa.false()
 _FIND_UNREADY = sa.select(resource_graph.c.resource_id).where(OF_IDS, _NOT_READY).distinct()
-_FIND_ANY_UNREADY = (
-    sa.select(sa.literal(1))
-    .where(
-        resource_graph.c.stack_id == sa.bindparam("stack"),
-        resource_graph.c.version == sa.bindparam("of_version"),
+# One look for each stack ends at its first such edge; a wide stack has very many.
+_FIND_UNREADY_STACKS = sa.select(stack.c.id).where(
+    stack.c.id.in_(sa.bindparam("ids", expanding=True)),
+    sa.exists().where(
+        resource_graph.c.stack_id == stack.c.id,
+        resource_graph.c.version == stack.c.version,
         _NOT_READY,
-    )
-    .limit(1)
+    ),
 )
 _MARK_READY = UPDATE.values(observed_ready=True)
 _MARK_LEVEL = UPDATE.where(
@@ -99,10 +99,12 @@ class SqlReadinessRepository(SqlRepository, ReadinessRepository):
             return frozenset()
         return frozenset(self._connection.scalars(_FIND_UNREADY, edge_parameters(version, ids)))
 
-    def has_unready(self, stack_id: str, version: int) -> bool:
-        """Return whether any resource of the traversal is not observed ready."""
-        parameters = {"stack": stack_id, "of_version": version}
-        return self._connection.execute(_FIND_ANY_UNREADY, parameters).first() is not None
+    def find_unready_stacks(self, stack_ids: Collection[str]) -> frozenset[str]:
+        """Return those of the stacks in whose traversals a resource is not observed ready."""
+        if not stack_ids:
+            return frozenset()
+        parameters = {"ids": sorted(stack_ids)}
+        return frozenset(self._connection.scalars(_FIND_UNREADY_STACKS, parameters))
 
     def find_with_touched_requirements(self, version: int, ids: Collection[str]) -> frozenset[str]:
         """Return those of ``ids`` that need something whose values changed in ``version``."""

@@ -48,7 +48,7 @@ _LOCK = for_update(select_by_ids(NARROW_COLUMNS))
 _SELECT_ABSENT = force_index(
     sa.select(resource.c.id).where(
         resource.c.desired == DesiredState.ABSENT,
-        resource.c.stack_id == sa.bindparam("stack"),
+        resource.c.stack_id.in_(sa.bindparam("stacks", expanding=True)),
         resource.c.job.is_(None),
     ),
     resource,
@@ -145,15 +145,19 @@ class SqlResourceRepository(SqlRepository, ResourceRepository):
         for some in _chunks(sorted(ids)):
             self._connection.execute(safe_delete(resource).where(resource.c.id.in_(some)))
 
-    def delete_absent(self, stack_id: str) -> None:
-        """Delete the stack's rows that are desired absent and have no job, with their edges."""
-        absent = self._connection.scalars(_SELECT_ABSENT, {"stack": stack_id})
+    def delete_absent(self, stack_ids: Collection[str]) -> None:
+        """Delete the stacks' rows that are desired absent and have no job, with their edges."""
+        if not stack_ids:
+            return
+        absent = self._connection.scalars(_SELECT_ABSENT, {"stacks": sorted(stack_ids)})
         for some in _chunks(sorted(absent)):
             touched = sa.or_(
                 resource_graph.c.resource_id.in_(some), resource_graph.c.needed_by.in_(some)
             )
             self._connection.execute(
-                safe_delete(resource_graph).where(resource_graph.c.stack_id == stack_id, touched)
+                safe_delete(resource_graph).where(
+                    resource_graph.c.stack_id.in_(sorted(stack_ids)), touched
+                )
             )
             self.delete(some)
 

@@ -25,14 +25,17 @@ from heat_convergence.db.tables import stack as stack_table
 _GET = sa.select(*COLUMNS).where(stack_table.c.id == sa.bindparam("stack"))
 # ``key_share``: a transaction that only adds a foreign key to the row need not wait.
 _LOCK = _GET.with_for_update(key_share=True)
-_CHANGE = (
-    stack_table.update()
-    .where(stack_table.c.id == sa.bindparam("stack"))
-    .values(lock_turn=stack_table.c.lock_turn + 1)
+_ANY_OF_IDS = stack_table.c.id.in_(sa.bindparam("ids", expanding=True))
+_LOCK_MANY = resource_rows.for_update(
+    force_index(sa.select(*COLUMNS).where(_ANY_OF_IDS), stack_table).order_by(stack_table.c.id)
 )
-_OF_STACK = resource.c.stack_id == sa.bindparam("stack")
+_CHANGE = force_index(stack_table.update().where(_ANY_OF_IDS), stack_table).values(
+    lock_turn=stack_table.c.lock_turn + 1
+)
 _LOCK_RESOURCES = resource_rows.for_update(
-    resource_rows.select_by_ids(resource_rows.NARROW_COLUMNS).where(_OF_STACK)
+    resource_rows.select_by_ids(resource_rows.NARROW_COLUMNS).where(
+        resource.c.stack_id.in_(sa.bindparam("stacks", expanding=True))
+    )
 )
 _FEW = 4
 # The stack comes first in FROM: databases lock the rows of a join in this order.
@@ -42,7 +45,7 @@ _LOCK_WITH_RESOURCES = resource_rows.for_update(
     .where(stack_table.c.id == sa.bindparam("stack"), resource_rows.ANY_OF_IDS)
     .order_by(resource.c.id)
 )
-_GET_MANY = sa.select(*COLUMNS).where(stack_table.c.id.in_(sa.bindparam("ids", expanding=True)))
+_GET_MANY = sa.select(*COLUMNS).where(_ANY_OF_IDS)
 _OF_PROJECT = resource.c.project_id == stack_table.c.project_id
 
 
@@ -78,31 +81,49 @@ class SqlStackRepository(SqlRepository, StackRepository):
         at the same time, only one commits.
         """
         if is_on_galera(self._connection):
-            self._connection.execute(_CHANGE, {"stack": stack_id})
+            self._connection.execute(_CHANGE, {"ids": [stack_id]})
         row = self._connection.execute(_LOCK, {"stack": stack_id}).first()
         return None if row is None else from_row(row)
 
     def lock_with_resources(
-        self, stack_id: str, ids: Collection[str]
-    ) -> tuple[Stack | None, list[Resource]]:
-        """Lock the stack, and then those of its resources among ``ids``.
+        self, named: Mapping[str, Collection[str]]
+    ) -> list[tuple[Stack, list[Resource]]]:
+        """Lock stacks, and then those of their resources that are named.
 
-        One statement does both for a few resources, beside each of which it repeats the stack.
+        One statement does both for a few resources of one stack, beside each of which it repeats
+        the stack.
         """
-        if 0 < len(ids) <= _FEW and not is_on_galera(self._connection):
-            parameters = {"stack": stack_id, "ids": sorted(ids)}
+        ids = sorted(row_id for of_stack in named.values() for row_id in of_stack)
+        if len(named) == 1 and 0 < len(ids) <= _FEW and not is_on_galera(self._connection):
+            parameters = {"stack": next(iter(named)), "ids": ids}
             found = self._connection.execute(_LOCK_WITH_RESOURCES, parameters).all()
             if found:
                 width = len(COLUMNS)
                 rows = [resource_rows.from_narrow_row(row[width:]) for row in found]
-                return from_row(found[0][:width]), rows
-        stack = self.lock(stack_id)
-        if stack is None or not ids:
-            return stack, []
-        parameters = {"stack": stack_id, "ids": sorted(ids)}
-        return stack, resource_rows.select_narrow_rows(
+                return [(from_row(found[0][:width]), rows)]
+        stacks = self._lock_many(named)
+        if not stacks or not ids:
+            return [(stack, []) for stack in stacks]
+        parameters = {"stacks": [stack.id for stack in stacks], "ids": ids}
+        by_stack: dict[str, list[Resource]] = {}
+        for row in resource_rows.select_narrow_rows(
             self._connection, _LOCK_RESOURCES, **parameters
-        )
+        ):
+            by_stack.setdefault(row.stack_id, []).append(row)
+        return [
+            (stack, [row for row in by_stack.get(stack.id, ()) if row.id in named[stack.id]])
+            for stack in stacks
+        ]
+
+    def _lock_many(self, ids: Collection[str]) -> list[Stack]:
+        """Lock stacks in the order of their ids, and return those that exist."""
+        if len(ids) == 1:
+            found = self.lock(next(iter(ids)))
+            return [] if found is None else [found]
+        parameters = {"ids": sorted(ids)}
+        if is_on_galera(self._connection):
+            self._connection.execute(_CHANGE, parameters)
+        return [from_row(row) for row in self._connection.execute(_LOCK_MANY, parameters)]
 
     def get(self, stack_id: str) -> Stack | None:
         """Return the stack without locking it."""
@@ -145,12 +166,8 @@ class SqlStackRepository(SqlRepository, StackRepository):
 
     def update(self, stack_id: str, **values: Unpack[StackColumns]) -> None:
         """Set columns; a deleted stack releases its name, a stack that becomes a root takes it."""
-        columns: dict[str, Any] = {**values}
+        columns = _with_live_name(values)
         tags = columns.pop("tags", None)
-        if columns.get("deleted_at") is not None:
-            columns["live_name"] = None
-        elif columns.get("owner_id", stack_id) is None:
-            columns["live_name"] = stack_table.c.name
         update = stack_table.update().where(stack_table.c.id == stack_id)
         try:
             self._connection.execute(update.values(**columns))
@@ -161,6 +178,17 @@ class SqlStackRepository(SqlRepository, StackRepository):
                 safe_delete(stack_tag).where(stack_tag.c.stack_id == stack_id)
             )
             self._insert_tags(stack_id, tags)
+
+    def update_each(self, changes: Mapping[str, StackColumns]) -> None:
+        """Set columns by stack; those with the same columns share a statement."""
+        groups: dict[tuple[str, ...], dict[str, Mapping[str, Any]]] = {}
+        for stack_id, values in changes.items():
+            columns = _with_live_name(values)
+            groups.setdefault(tuple(sorted(columns)), {})[stack_id] = columns
+        for names, members in groups.items():
+            values_of = {name: _by_stack(name, members) for name in names}
+            of_members = stack_table.update().where(stack_table.c.id.in_(sorted(members)))
+            self._connection.execute(force_index(of_members, stack_table).values(values_of))
 
     def lock_quotas(self, project_id: str) -> None:
         """Lock what the project has, to be counted."""
@@ -183,3 +211,26 @@ class SqlStackRepository(SqlRepository, StackRepository):
                     for position, tag in enumerate(tags)
                 ],
             )
+
+
+def _with_live_name(values: StackColumns) -> dict[str, Any]:
+    """Return columns with the name of a root stack, as far as they take or release it."""
+    columns: dict[str, Any] = {**values}
+    if columns.get("deleted_at") is not None:
+        columns["live_name"] = None
+    elif "owner_id" in columns and columns["owner_id"] is None:
+        columns["live_name"] = stack_table.c.name
+    return columns
+
+
+def _by_stack(name: str, members: Mapping[str, Mapping[str, Any]]) -> Any:
+    """Return the value that a column is set to in all of the stacks, or in each of them."""
+    values = {stack_id: columns[name] for stack_id, columns in members.items()}
+    first = next(iter(values.values()))
+    if all(value == first for value in values.values()):
+        return first
+    of_type = stack_table.c[name].type
+    return sa.case(
+        {stack_id: sa.literal(value, of_type) for stack_id, value in values.items()},
+        value=stack_table.c.id,
+    )

@@ -67,6 +67,10 @@ class MemoryJobRepository(MemoryRepository, JobRepository):
             has_queued=JobState.QUEUED in stack,
         )
 
+    def get_workloads(self, project_id: str, stack_ids: Collection[str]) -> Mapping[str, Workload]:
+        """Return how much is under way in the project and in each of its stacks, by stack."""
+        return {stack_id: self.get_workload(project_id, stack_id) for stack_id in stack_ids}
+
     def apply(
         self, ids: Collection[str], transition: JobTransition, **columns: Unpack[ResourceColumns]
     ) -> None:

@@ -54,11 +54,15 @@ class MemoryReadinessRepository(MemoryRepository, ReadinessRepository):
             if row.resource_id in ids and not row.observed_ready
         )
 
-    def has_unready(self, stack_id: str, version: int) -> bool:
-        """Return whether any resource of the traversal is not observed ready."""
-        return any(
-            row.stack_id == stack_id and not row.observed_ready
-            for row in self._tables.edges(version)
+    def find_unready_stacks(self, stack_ids: Collection[str]) -> frozenset[str]:
+        """Return those of the stacks in whose traversals a resource is not observed ready."""
+        stacks = {key: stack for key in stack_ids if (stack := self._tables.stacks.get(key))}
+        return frozenset(
+            row.stack_id
+            for row in self._tables.graph.values()
+            if row.stack_id in stacks
+            and row.version == stacks[row.stack_id].version
+            and not row.observed_ready
         )
 
     def find_with_touched_requirements(self, version: int, ids: Collection[str]) -> frozenset[str]:

@@ -105,10 +105,11 @@ class MemoryResourceRepository(MemoryRepository, ResourceRepository):
                 raise ValueError(f"resource {row_id} is still in the graph")
             self._tables.resources.pop(row_id, None)
 
-    def delete_absent(self, stack_id: str) -> None:
-        """Delete the stack's rows that are desired absent and have no job, with their edges."""
+    def delete_absent(self, stack_ids: Collection[str]) -> None:
+        """Delete the stacks' rows that are desired absent and have no job, with their edges."""
         absent = {
             row.id
+            for stack_id in stack_ids
             for row in self.get_by_stack(stack_id)
             if row.desired.state is DesiredState.ABSENT and row.job.verb is None
         }

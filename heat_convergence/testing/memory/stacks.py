@@ -25,11 +25,17 @@ class MemoryStackRepository(MemoryRepository, StackRepository):
         return self.get(stack_id)
 
     def lock_with_resources(
-        self, stack_id: str, ids: Collection[str]
-    ) -> tuple[Stack | None, list[Resource]]:
-        """Return the stack, and those of its resources among ``ids``, narrow."""
-        rows = [row for row in self._tables.resources_by_id(ids) if row.stack_id == stack_id]
-        return self.get(stack_id), [narrow(row) for row in rows]
+        self, named: Mapping[str, Collection[str]]
+    ) -> list[tuple[Stack, list[Resource]]]:
+        """Return stacks, and those of their resources that are named, narrow."""
+        return [
+            (
+                stack,
+                [narrow(row) for row in self._tables.resources_by_id(ids) if row.stack_id == key],
+            )
+            for key, ids in sorted(named.items())
+            if (stack := self.get(key)) is not None
+        ]
 
     def get(self, stack_id: str) -> Stack | None:
         """Return the stack; None if there is no such row."""
@@ -66,6 +72,11 @@ class MemoryStackRepository(MemoryRepository, StackRepository):
         if "owner_id" in columns:
             self._check_name(stack)
         self._tables.stacks[stack_id] = stack
+
+    def update_each(self, changes: Mapping[str, StackColumns]) -> None:
+        """Set columns by stack."""
+        for stack_id, values in changes.items():
+            self.update(stack_id, **values)
 
     def lock_quotas(self, project_id: str) -> None:
         """Do nothing: there is only one transaction."""

@@ -239,6 +239,7 @@ class SimulatedObserver(ServiceProcess):
                 services, self.observer, self.watch, request_tick=self._request_tick
             )
         )
+        self._arrived: list[SimulatedMessage] = []  # lost with the process
         self._ticking = False
         self._tick_requested = False
         self._tick_number = 0
@@ -247,11 +248,34 @@ class SimulatedObserver(ServiceProcess):
         self._schedule_tick(0.1)
 
     def handle_message(self, message: SimulatedMessage) -> None:
-        """Start a task that polls the resources of the message."""
+        """Start a task that polls the resources of the message, at once or when it has time."""
+        wait_s = self.simulation.config.message_wait_s
+        if wait_s and message.resource_ids:
+            self._arrived.append(message)
+            if len(self._arrived) == 1:
+                self._schedule_arrived(wait_s)
+            return
         self.run_task(
             f"observe {message.version}",
             lambda: self.observer.observe(message.stack_id, message.version, message.resource_ids),
         )
+
+    def _schedule_arrived(self, wait_s: float) -> None:
+        """Schedule the task that processes together what has arrived by then."""
+        simulation, arrived = self.simulation, self._arrived
+        delay_s = simulation.faults.random_between(f"{self.name}/messages", 0.0, wait_s)
+        simulation.event_queue.schedule_after(delay_s, lambda: self._start_together(arrived))
+
+    def _start_together(self, arrived: list[SimulatedMessage]) -> None:
+        if not self.alive or self._arrived is not arrived:
+            return
+        self._arrived = []
+        named: dict[str, list[str]] = {}
+        for message in arrived:
+            named.setdefault(message.stack_id, []).extend(message.resource_ids)
+        if len(named) > 1:
+            self.simulation.occurrences["stacks observed together"] += 1
+        self.run_task("observe together", lambda: self.observer.observe_together(named))
 
     def receive_notification(self, event_type: str, payload: Any) -> None:
         """Take note of a notification of another service."""

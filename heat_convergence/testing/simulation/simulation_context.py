@@ -44,6 +44,8 @@ class EnvironmentConfig:
             shortest time.
         group_size: how many calls an engine records at once.
         max_work_s: the longest time the cloud takes for a call.
+        message_wait_s: the longest time that messages wait for a busy observer, which processes
+            those together that have arrived meanwhile.
         concurrent_polls: 1 if observations do not delay the pass that has started them.
         exception_points: whether every call of a port or a type is a point of a fault.
         watch: whether observers read complete stacks and repair their drift.
@@ -54,6 +56,7 @@ class EnvironmentConfig:
     observers: int = 2
     group_size: int = 1
     max_work_s: float = 5.0
+    message_wait_s: float = 0.0
     concurrent_polls: int = 0
     exception_points: bool = False
     watch: bool = False

@@ -209,10 +209,50 @@ def test_stack_is_locked_with_its_resources(seeder, count):
     with seeder.store.transaction() as tx:
         expected = [without_wide_columns(row) for row in rows]
         named = [*reversed(names), "other", "nobody"]
-        assert tx.stacks.lock_with_resources("stack-2", named) == (stack, expected)
-        assert tx.stacks.lock_with_resources("stack-2", ["other"]) == (stack, [])
-        assert tx.stacks.lock_with_resources("stack-2", []) == (stack, [])
-        assert tx.stacks.lock_with_resources("nobody", ["other"]) == (None, [])
+        lock = tx.stacks.lock_with_resources
+        assert lock({"stack-2": named}) == [(stack, expected)]
+        assert lock({"stack-2": ["other"]}) == lock({"stack-2": []}) == [(stack, [])]
+        assert lock({"nobody": ["other"]}) == lock({}) == []
+
+
+def test_stacks_are_locked_together_with_their_resources(seeder):
+    rows = {}
+    for key in ("stack-2", "stack-3"):
+        seeder.stack(stack_row(key))
+        rows[key] = changed_row(FULL, id=f"a-{key}", name="a", stack_id=key)
+    seeder.resources(*rows.values(), resource_row("other"))
+    with seeder.store.transaction() as tx:
+        found = tx.stacks.lock_with_resources(
+            {"stack-3": ["a-stack-3", "a-stack-2"], "nobody": ["other"], "stack-2": ["a-stack-2"]}
+        )
+        assert [(stack.id, of) for stack, of in found] == [
+            (key, [without_wide_columns(row)]) for key, row in rows.items()
+        ]
+        alone = tx.stacks.lock_with_resources({"stack-2": [], "stack-3": ["a-stack-2", "other"]})
+        assert [(stack.id, of) for stack, of in alone] == [("stack-2", []), ("stack-3", [])]
+
+
+def test_columns_of_several_stacks_are_set_together(seeder):
+    for key in ("stack-2", "stack-3", "stack-4"):
+        seeder.stack(stack_row(key, name=key, deadline_at=time_at(5)))
+    ended = {"status": Status.COMPLETE, "deadline_at": None}
+    with seeder.store.transaction() as tx:
+        tx.stacks.update_each(
+            {
+                "stack-2": {**ended, "complete_goal_id": "goal-2", "status_reason": "two"},
+                "stack-3": {**ended, "complete_goal_id": None, "status_reason": "three"},
+                "stack-4": {"status": Status.FAILED, "deleted_at": time_at(7)},
+                "nobody": ended,
+            }
+        )
+        tx.stacks.update_each({})
+        two, three, four = (tx.stacks.get(f"stack-{at}") for at in (2, 3, 4))
+    assert (two.status_reason, two.complete_goal_id) == ("two", "goal-2")
+    assert (three.status_reason, three.complete_goal_id) == ("three", None)
+    assert {two.status, three.status} == {Status.COMPLETE}
+    assert (two.deadline_at, three.deadline_at, four.deadline_at) == (None, None, time_at(5))
+    assert (four.status, four.deleted_at) == (Status.FAILED, time_at(7))
+    seeder.stack(stack_row("stack-5", name="stack-4"))  # the name of a deleted stack is free
 
 
 def test_many_rows_get_their_own_values(seeder):

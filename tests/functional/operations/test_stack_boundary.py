@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from heat_convergence.convergence.lifecycle.progress import process_observations
+from heat_convergence.convergence.lifecycle.progress.observed_stacks import process_observations
 from heat_convergence.convergence.model.job import ObservedState
 from heat_convergence.observer import stack_transactions
 from tests.functional.harness import LocalService
@@ -24,12 +24,13 @@ def poisoned(monkeypatch: pytest.MonkeyPatch) -> dict[str, bool]:
     """Return where to name stacks whose processing raises; True: always, else until it fails."""
     stacks: dict[str, bool] = {}
 
-    def process(tx: Any, *, stack_id: str, observations: Any, **others: Any) -> Any:
-        stack = tx.stacks.get(stack_id)
+    def process(tx: Any, *, named: Any, observations: Any, **others: Any) -> Any:
         failed = [each for each in observations.values() if each.observed is ObservedState.FAILED]
-        if stack.name in stacks and (stacks[stack.name] or not failed):
-            raise KeyError(SECRET)
-        return process_observations(tx, stack_id=stack_id, observations=observations, **others)
+        for stack_id in named:
+            stack = tx.stacks.get(stack_id)
+            if stack.name in stacks and (stacks[stack.name] or not failed):
+                raise KeyError(SECRET)
+        return process_observations(tx, named=named, observations=observations, **others)
 
     monkeypatch.setattr(stack_transactions, "process_observations", process)
     return stacks
@@ -67,6 +68,26 @@ def test_unexpected_error_fails_the_resource_with_its_id(
     assert any(each.args["error_id"] in reason for each in reported)
     assert SECRET not in caplog.text
     assert SECRET not in reason
+
+
+def test_stack_that_raises_among_others_fails_alone(
+    service: LocalService, poisoned: dict[str, bool]
+) -> None:
+    poisoned["bad"] = False
+    for name in ("good", "bad", "also-good"):
+        create(service, name)
+    named = {}
+    while service.bus.pending:
+        message = service.bus.pending.popleft()
+        if message.method == "observe":
+            named[message.stack_id] = message.resource_ids
+        else:
+            service.deliver(message)
+    assert len(named) == 3
+    service.observer.observe_together(named)
+    assert status(service, "bad").startswith("CREATE_FAILED")
+    assert status(service, "good").startswith("CREATE_COMPLETE")
+    assert status(service, "also-good").startswith("CREATE_COMPLETE")
 
 
 def test_stack_that_always_raises_is_not_tried_in_a_tight_loop(

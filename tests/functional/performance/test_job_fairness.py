@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -61,12 +61,14 @@ def test_end_of_a_traversal_is_looked_for_when_nothing_is_under_way(
     bench: CostMeter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found: list[bool] = []
-    original = SqlReadinessRepository.has_unready
+    original = SqlReadinessRepository.find_unready_stacks
 
-    def noted(repository: Any, stack_id: str, version: int) -> bool:
-        found.append(original(repository, stack_id, version))
-        return found[-1]
+    def noted(repository: Any, stack_ids: Sequence[str]) -> frozenset[str]:
+        unready = original(repository, stack_ids)
+        if stack_ids:
+            found.append(bool(unready))
+        return unready
 
-    monkeypatch.setattr(SqlReadinessRepository, "has_unready", noted)
+    monkeypatch.setattr(SqlReadinessRepository, "find_unready_stacks", noted)
     bench.created(wide(200))
     assert found == [False]

@@ -133,7 +133,7 @@ def test_deletion_of_absent_resources_reads_no_others(database: Database) -> Non
     service.run_until_idle()
     with database.write() as connection:
         before = _rows_searched(connection)
-        SqlResourceRepository(connection).delete_absent(stack_id)
+        SqlResourceRepository(connection).delete_absent([stack_id])
         assert _rows_searched(connection) - before < 5
 
 

@@ -141,10 +141,22 @@ class TestStackRequests:
         assert (context.request_id, context.project_id) == ("req-1", "p")
         assert (context.auth_token, context.roles) == (None, [])
 
-    def test_unknown_stack_changes_nothing(self) -> None:
+    def test_unknown_stack_resumes_no_request(self) -> None:
         assert self.id_within(StackRequests(), "one") is None
         RequestContext(request_id="req-other")
-        assert self.id_within(StackRequests(), "one") == "req-other"
+        assert self.id_within(StackRequests(), "one") is None
+        assert self.id_within(StackRequests()) == "req-other"
+
+    def test_stacks_of_several_requests_resume_none_of_them(self) -> None:
+        """Their messages may be processed by a thread that works for yet another request."""
+        requests = StackRequests()
+        self.remember(requests, "one", "req-1")
+        self.remember(requests, "two", "req-2")
+        RequestContext(request_id="req-other")
+        assert self.id_within(requests, "one", "two") is None
+        context = request_contexts.current_request()
+        assert context is not None
+        assert context.request_id == "req-other"
 
     def test_stacks_of_one_request_resume_it_together(self) -> None:
         requests = StackRequests()

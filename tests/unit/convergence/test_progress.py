@@ -9,7 +9,7 @@ import pytest
 from heat_convergence.common.ids import IdGenerator
 from heat_convergence.convergence.lifecycle.context import TraversalContext
 from heat_convergence.convergence.lifecycle.observations import Observation, job_key
-from heat_convergence.convergence.lifecycle.progress import process_observations
+from heat_convergence.convergence.lifecycle.progress.observed_stacks import process_observations
 from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.graph_edge import Edge
 from heat_convergence.convergence.model.job import DesiredState, JobState, ObservedState
@@ -44,7 +44,7 @@ def _process(store: MemoryStore, observation: Observation) -> Resource | None:
         time_at(5), IdGenerator(lambda: START_TIME, random.Random(1)), ConvergenceSettings()
     )
     with store.transaction() as tx:
-        process_observations(tx, "stack-1", ["a"], {"a": observation}, context)
+        process_observations(tx, {"stack-1": ["a"]}, {"a": observation}, context)
     with store.transaction() as tx:
         rows = tx.resources.get(["a"])
     return rows[0] if rows else None
@@ -135,7 +135,7 @@ def test_failure_is_recorded_and_a_restricted_resource_keeps_its_status() -> Non
         time_at(5), IdGenerator(lambda: START_TIME, random.Random(1)), ConvergenceSettings()
     )
     with store.transaction() as tx:
-        process_observations(tx, "stack-1", ["a", "b"], {}, context)
+        process_observations(tx, {"stack-1": ["a", "b"]}, {}, context)
     with store.transaction() as tx:
         a, b = tx.resources.get(["a", "b"])
     assert (a.state.status, a.state.reason) == (Status.FAILED, "why")

@@ -26,7 +26,7 @@ from heat_convergence.api.trust_delegation import renew_delegation
 from heat_convergence.api.views.drift import format_repair_preview
 from heat_convergence.convergence.lifecycle import stack_actions, traversal
 from heat_convergence.convergence.lifecycle.plan_storage import StartedTraversal
-from heat_convergence.convergence.lifecycle.progress import ProgressResult
+from heat_convergence.convergence.lifecycle.progress.result import ProgressResult
 from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.ports.store import Transaction

@@ -8,7 +8,7 @@ nested stack.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from heat_convergence.convergence.lifecycle.dispatch import OutgoingMessage, Recipient
@@ -20,23 +20,41 @@ from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.ports.store import Transaction
 
 
-def notify_parent(tx: Transaction, stack: Stack, now: datetime) -> tuple[OutgoingMessage, ...]:
-    """Have the parent's resource observed after its nested stack has ended.
+def notify_parents(
+    tx: Transaction, stacks: Sequence[Stack], now: datetime
+) -> dict[str, tuple[OutgoingMessage, ...]]:
+    """Have the parents' resources observed after their nested stacks have ended.
 
-    The parent may wait for the stack, or be at rest and show its old attributes.  If it
+    A parent may wait for its stack, or be at rest and show its old attributes.  If it
     does not wait, and the stack has failed or is deleted, the resource is not at its
     goal any more.
+
+    Returns:
+        The messages by nested stack; none for one that has no parent.
     """
-    row = _lock_parent_resource(tx, stack)
-    if row is None:
-        return ()
+    parents = _lock_parent_resources(tx, stacks)
+    waiting = {key: row for key, row in parents.items() if is_observed_busy(row)}
+    messages = {
+        stack.id: _record_end(tx, stack, parents[stack.id], now)
+        for stack in stacks
+        if stack.id in parents and stack.id not in waiting
+    }
+    return {
+        **{stack.id: () for stack in stacks},
+        **messages,
+        **_request_observations(tx, waiting, now),
+    }
+
+
+def _record_end(
+    tx: Transaction, stack: Stack, row: Resource, now: datetime
+) -> tuple[OutgoingMessage, ...]:
+    """Record the end of a nested stack in its parent's resource, which does not wait for it."""
     if is_nested_stack_cancelled(row):
         tx.jobs.apply([row.id], job_transitions.forget_nested_stack())
         return ()
-    if is_observed_busy(row):
-        return _request_observation(tx, row, now)
     mark_changed = stack.status is Status.FAILED or stack.action is Action.DELETE
-    return _record_change(tx, row, now, mark_changed=mark_changed)
+    return _record_change(tx, stack, row, now, mark_changed=mark_changed)
 
 
 def propagate_to_ancestors(
@@ -47,31 +65,40 @@ def propagate_to_ancestors(
     Called for one stack after the other: all ancestors show values of the changed one,
     and their next goals repair it.
     """
-    row = _lock_parent_resource(tx, stack)
-    return () if row is None else _record_change(tx, row, now, mark_changed=mark_changed)
+    row = _lock_parent_resources(tx, [stack]).get(stack.id)
+    return () if row is None else _record_change(tx, stack, row, now, mark_changed=mark_changed)
 
 
-def _lock_parent_resource(tx: Transaction, stack: Stack) -> Resource | None:
-    """Lock the parent's resource whose nested stack this is."""
-    if stack.owner_resource_id is None:
-        return None
-    rows = tx.resources.lock([stack.owner_resource_id])
-    return next((row for row in rows if row.physical.id == stack.id), None)
+def _lock_parent_resources(tx: Transaction, stacks: Sequence[Stack]) -> dict[str, Resource]:
+    """Lock the parents' resources whose nested stacks these are; return them by nested stack."""
+    ids = [stack.owner_resource_id for stack in stacks if stack.owner_resource_id is not None]
+    nested = {stack.id: stack.owner_resource_id for stack in stacks}
+    return {
+        row.physical.id: row
+        for row in tx.resources.lock(ids)
+        if row.physical.id is not None and nested.get(row.physical.id) == row.id
+    }
 
 
 def _record_change(
-    tx: Transaction, row: Resource, now: datetime, *, mark_changed: bool
+    tx: Transaction, stack: Stack, row: Resource, now: datetime, *, mark_changed: bool
 ) -> tuple[OutgoingMessage, ...]:
     if mark_changed:
         tx.resources.update([row.id], properties_hash=None)
-    return _request_observation(tx, row, now) if row.job.verb is None else ()
+    return (
+        _request_observations(tx, {stack.id: row}, now)[stack.id] if row.job.verb is None else ()
+    )
 
 
-def _request_observation(
-    tx: Transaction, row: Resource, now: datetime
-) -> tuple[OutgoingMessage, ...]:
-    tx.jobs.apply([row.id], job_transitions.request_observation(now))
-    return (OutgoingMessage(row.stack_id, row.job.version, (row.id,), Recipient.OBSERVER),)
+def _request_observations(
+    tx: Transaction, parents: Mapping[str, Resource], now: datetime
+) -> dict[str, tuple[OutgoingMessage, ...]]:
+    """Have the parents' resources of nested stacks observed; return the messages by stack."""
+    tx.jobs.apply([row.id for row in parents.values()], job_transitions.request_observation(now))
+    return {
+        stack_id: (OutgoingMessage(row.stack_id, row.job.version, (row.id,), Recipient.OBSERVER),)
+        for stack_id, row in parents.items()
+    }
 
 
 def is_observed_busy(row: Resource) -> bool:

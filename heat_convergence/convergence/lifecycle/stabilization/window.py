@@ -65,16 +65,35 @@ def split_watched(
     return watched, [row for row in rows if not window_of(row)]
 
 
-def complete_when_stable(tx: Transaction, stack: Stack, context: TraversalContext) -> WindowResult:
-    """Open the window of a traversal in whose graph no row is unready, or complete it (RULE 7).
+def complete_when_stable(
+    tx: Transaction, stacks: Sequence[Stack], context: TraversalContext
+) -> dict[str, WindowResult]:
+    """Open the windows of traversals in whose graphs no row is unready, or complete them (RULE 7).
 
     A window that no read would end, as code without windows has dropped them, is opened anew.
+
+    Returns:
+        What follows, by stack.
     """
-    rows: list[Resource] = []
-    if stack.stabilization_s is not None and not _has_passed(stack, context.now):
-        rows = [row for row in tx.resources.lock_by_stack(stack.id) if window_of(row)]
-    if not rows:
-        return WindowResult(completion.complete_traversal(tx, stack, context))
+    results: dict[str, WindowResult] = {}
+    stable: list[Stack] = []
+    for stack in stacks:
+        rows: list[Resource] = []
+        if stack.stabilization_s is not None and not _has_passed(stack, context.now):
+            rows = [row for row in tx.resources.lock_by_stack(stack.id) if window_of(row)]
+        if rows:
+            results[stack.id] = _open(tx, stack, rows, context)
+        else:
+            stable.append(stack)
+    for stack_id, messages in completion.complete_traversals(tx, stable, context).items():
+        results[stack_id] = WindowResult(messages)
+    return results
+
+
+def _open(
+    tx: Transaction, stack: Stack, rows: Sequence[Resource], context: TraversalContext
+) -> WindowResult:
+    """Open the window of a stack, for these resources."""
     request_reads(tx, rows, context.now)
     reason = f"Stack {stack.action} waits until its resources are healthy"
     opened = replace(stack, stabilizing=True, stable_since=None, status_reason=reason)

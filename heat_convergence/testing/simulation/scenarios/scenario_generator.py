@@ -123,6 +123,7 @@ def flat_scenario(seed: int, *, steps: int = 400, store: str = "memory") -> Scen
         observers=rng.choice((1, 2)),
         group_size=rng.choice((1, 2, 5)),
         max_work_s=rng.choice((0.0, 2.0, 15.0)),
+        message_wait_s=draw_message_wait(seed),
         concurrent_polls=seed % 2,
         settings=settings,
     )
@@ -141,6 +142,11 @@ def flat_scenario(seed: int, *, steps: int = 400, store: str = "memory") -> Scen
         fault_probabilities=fault_probabilities,
         horizon_s=horizon_s,
     )
+
+
+def draw_message_wait(seed: int) -> float:
+    """Draw how long messages wait for an observer, with a generator of its own."""
+    return random.Random(f"message wait {seed}").choice((0.0, 5.0))
 
 
 def _perhaps_converging(timed: TimedRequest, rng: random.Random) -> TimedRequest:

@@ -97,6 +97,8 @@ def parse_environment(
             store = value
         elif key in _COUNTS:
             counts[key] = int(value)
+        elif key == "message_wait_s":
+            config = dataclasses.replace(config, message_wait_s=float(value))
         elif key == "work_s":
             config = dataclasses.replace(config, max_work_s=float(value))
         elif key in ConvergenceSettings.__dataclass_fields__:
@@ -163,6 +165,7 @@ def _lines(scenario: Scenario, injected_faults: Mapping[str, str]) -> Iterator[s
             f"engines={config.engines} observers={config.observers}",
             f"group_size={config.group_size} work_s={config.max_work_s}",
             f"concurrent_polls={config.concurrent_polls}",
+            f"message_wait_s={config.message_wait_s}",
             *settings,
         ]
     )

@@ -1,0 +1,1 @@
+"""The progress of traversals after observations: the parts of one transaction."""
