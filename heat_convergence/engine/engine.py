@@ -218,7 +218,7 @@ class Engine:
         """Claim the jobs of a message, and dispatch others in their place on the bus.
 
         What the jobs need is read and evaluated before the rows are locked: an expression
-        may take long, and then the rest of the message is sent again for any engine.  The place
+        may take long, and then the rest of the message is sent again for any two engines.  The place
         of a message without work is free, too.  With an error, the jobs are rejected because of
         it.
 
@@ -256,9 +256,9 @@ class Engine:
                 tx, stack.project_id, stack.tree_id, context, load
             )
         log.flush()
-        if prepared.postponed:
-            rest = OutgoingMessage(stack_id, version, prepared.postponed)
-            outgoing_messages = (rest, *outgoing_messages)
+        halves = prepared.postponed_halves
+        rest = tuple(OutgoingMessage(stack_id, version, half) for half in halves)
+        outgoing_messages = (*rest, *outgoing_messages)
         observe = OutgoingMessage(stack_id, version, done, Recipient.OBSERVER)
         return left, (observe, *outgoing_messages) if done else outgoing_messages
 

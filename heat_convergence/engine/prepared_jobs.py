@@ -36,6 +36,13 @@ class PreparedJobs:
     postponed: tuple[str, ...] = ()
 
     @property
+    def postponed_halves(self) -> list[tuple[str, ...]]:
+        """The postponed rows in two messages at most, which two engines prepare at once."""
+        middle = (len(self.postponed) + 1) // 2
+        halves = (self.postponed[:middle], self.postponed[middle:])
+        return [half for half in halves if half]
+
+    @property
     def stack_and_workload(self) -> tuple[Stack, Workload] | None:
         """The stack and its project's workload, None if the workload is to be read again.
 
