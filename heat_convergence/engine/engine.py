@@ -218,9 +218,9 @@ class Engine:
         """Claim the jobs of a message, and dispatch others in their place on the bus.
 
         What the jobs need is read and evaluated before the rows are locked: an expression
-        may take long, and then the rest of the message is sent again for any two engines.  The place
-        of a message without work is free, too.  With an error, the jobs are rejected because of
-        it.
+        may take long, and then the rest of the message is sent again for any two engines.  The
+        place of a message without work is free, too.  With an error, the jobs are rejected
+        because of it.
 
         Returns:
             The claimed jobs that have not ended, and messages to send after the commit.

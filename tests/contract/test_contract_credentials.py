@@ -50,7 +50,7 @@ def test_credential_is_kept_until_snapshot_data_is_deleted(database):
         SqlStackRepository(conn).insert(stack_row("s"))
         SqlStackRepository(conn).update("s", deleted_at=time_at(3))
         SqlSnapshotRepository(conn).insert(replace(SAVED, stack_id="s"))
-        SqlSnapshotRepository(conn).schedule_deletion("s", time_at(4))
+        SqlSnapshotRepository(conn).schedule_deletion(["s"], time_at(4))
         assert credentials.list_orphaned(conn, time_at(5), 10) == []
         SqlSnapshotRepository(conn).delete(SAVED.id)
         assert credentials.list_orphaned(conn, time_at(5), 10) == [("s", BODY)]

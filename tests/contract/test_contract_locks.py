@@ -12,7 +12,7 @@ from sqlalchemy import event
 
 from heat_convergence.convergence.model import job_transitions
 from heat_convergence.convergence.model.graph_edge import Edge
-from heat_convergence.convergence.model.job import DesiredState, JobState, ObservedState
+from heat_convergence.convergence.model.job import JobState, ObservedState
 from heat_convergence.db.connection.galera import GALERA_KEY
 from heat_convergence.db.maintenance import purge
 from heat_convergence.db.store import SqlStore, SqlTransaction
@@ -21,7 +21,6 @@ from heat_convergence.testing.memory.store import MemoryStore
 from heat_convergence.testing.sample_rows import (
     goal_row,
     resource_row,
-    snapshot_row,
     stack_row,
     time_at,
 )
@@ -157,53 +156,6 @@ def test_inserting_edges_does_not_lock_resources(shared):
     assert shared.row("a").lease.token == "token"
     with shared.store.transaction() as tx:
         assert tx.graph.get_edges_at("stack-1", ["a"]) == [Edge("b", "a")]
-
-
-def _drop(tx, stack: str) -> None:
-    tx.graph.clear(stack)
-    tx.resources.delete([row.id for row in tx.resources.get_by_stack(stack)])
-
-
-@pytest.mark.parametrize(
-    "delete",
-    [
-        pytest.param(lambda tx, stack: tx.resources.delete_by_stack(stack), id="all"),
-        pytest.param(lambda tx, stack: tx.resources.delete_absent([stack]), id="absent resources"),
-        pytest.param(_drop, id="the graph, and rows by id"),
-        pytest.param(lambda tx, stack: tx.goals.delete_except(stack, ()), id="goals"),
-        pytest.param(lambda tx, stack: tx.snapshots.delete_by_stack(stack), id="snapshots"),
-    ],
-)
-def test_stacks_are_deleted_concurrently(shared, delete):
-    """However small the tables are, neither reads, and so locks, the other stack's rows."""
-    shared.stack(stack_row("stack-2"))
-    for stack, ids in (("stack-1", "abcdefghijklmnop"), ("stack-2", "wxyz")):
-        absent = {
-            "stack_id": stack,
-            "desired": DesiredState.ABSENT,
-            "job": None,
-            "job_state": None,
-        }
-        shared.resources(*(resource_row(name, **absent) for name in ids))
-        with shared.store.transaction() as tx:
-            tx.graph.add_edges(stack, 1, [Edge(one, None) for one in ids])
-            tx.goals.insert(goal_row(f"goal-{stack}", stack_id=stack))
-            tx.snapshots.insert(snapshot_row(f"saved-{stack}", stack_id=stack))
-
-    def other() -> None:
-        with shared.store.transaction() as tx:
-            delete(tx, "stack-1")
-
-    with ThreadPoolExecutor(1) as pool, shared.store.transaction() as tx:
-        delete(tx, "stack-2")
-        pool.submit(other).result(timeout=20)
-    with shared.store.transaction() as tx:
-        left = (
-            tx.resources.get_by_stack("stack-2"),
-            tx.goals.get("goal-stack-2"),
-            tx.snapshots.get("stack-2", "saved-stack-2"),
-        )
-    assert [] in left or None in left
 
 
 @pytest.mark.parametrize("noun", ["jobs", "resources"])

@@ -74,7 +74,7 @@ def test_purge_waits_for_snapshot_deletion(database):
     with SqlStore(database).transaction() as tx:
         for name in ("old", "older"):
             tx.snapshots.insert(replace(SAVED, id=f"of-{name}", stack_id=name))
-        tx.snapshots.schedule_deletion("old", time_at(20))
+        tx.snapshots.schedule_deletion(["old"], time_at(20))
     assert purge.find_deleted_stacks(database, time_at(30), None, 10) == ["older"]
     with SqlStore(database).transaction() as tx:
         tx.snapshots.update("of-old", delete_at=None)  # no further tries

@@ -154,7 +154,7 @@ def test_physical_dependencies_are_deleted_with_graph(seeder):
         assert tx.graph.find_physical_dependents("stack-1", ["x"]) == []
         tx.graph.add_physical_dependencies("stack-1", [("b", "x")])
         assert [row.id for row in tx.graph.find_physical_dependents("stack-1", ["x"])] == ["b"]
-        tx.resources.delete_by_stack("stack-1")
+        tx.resources.delete_by_stacks(["stack-1"])
         assert [row.id for row in tx.graph.find_physical_dependents("stack-2", ["x"])] == ["e"]
 
 
@@ -324,7 +324,7 @@ def test_deleting_all_resources_of_one_stack(seeder):
     with seeder.store.transaction() as tx:
         tx.graph.add_edges("stack-1", 1, [Edge("a", "b"), Edge("b", None)])
         tx.graph.add_edges("stack-2", 1, [Edge("c", None)])
-        tx.resources.delete_by_stack("stack-1")
+        tx.resources.delete_by_stacks(["stack-1"])
         assert tx.graph.get_edges_at("stack-2", ["c"]) == [Edge("c", None)]
     assert [row.id for row in seeder.rows("a", "b", "c")] == ["c"]
 

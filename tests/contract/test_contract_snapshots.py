@@ -46,7 +46,7 @@ def test_due_snapshot_deletions_are_taken(seeder):
         tx.snapshots.insert(replace(SAVED, id="2", status=Status.COMPLETE, tries=3))
         tx.snapshots.insert(replace(SAVED, id="3", stack_id="stack-2"))
         tx.snapshots.insert(replace(SAVED, id="4", stack_id="stack-2", delete_at=time_at(9)))
-        tx.snapshots.schedule_deletion("stack-1", time_at(5))
+        tx.snapshots.schedule_deletion(["stack-1"], time_at(5))
     assert seeder.store.sweeps.take_snapshots_to_delete(time_at(4), time_at(8), 10) == []
     (first,) = seeder.store.sweeps.take_snapshots_to_delete(time_at(5), time_at(8), 1)
     assert first == replace(
@@ -78,7 +78,7 @@ def test_goals_referenced_by_snapshots_are_kept(seeder):
             tx.goals.insert(goal_row(name))
         tx.snapshots.insert(SAVED)
         tx.snapshots.insert(replace(SAVED, id="9", stack_id="stack-2", goal_id="goal-2"))
-        tx.goals.delete_except("stack-1", ["goal-3"])
+        tx.goals.delete_except(["stack-1"], ["goal-3"])
         left = [name for name in ("goal-1", "goal-2", "goal-3") if tx.goals.get(name)]
     assert left == ["goal-1", "goal-3"]
 

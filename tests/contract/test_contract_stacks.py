@@ -128,7 +128,7 @@ def test_goals_are_kept_until_deleted_by_exclusion(store):
         tx.goals.insert(goal_row("other", stack_id="stack-2"))
     with store.transaction() as tx:
         assert tx.goals.get("goal-1") == goal
-        tx.goals.delete_except("stack-1", ("goal-2",))
+        tx.goals.delete_except(["stack-1"], ("goal-2",))
     with store.transaction() as tx:
         assert tx.goals.get("goal-1") is None
         assert tx.goals.get("goal-2") is not None

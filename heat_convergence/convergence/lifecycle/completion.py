@@ -49,6 +49,11 @@ class _End:
     ended: Stack
     values: StackColumns = field(default_factory=StackColumns)
 
+    @property
+    def reaches_goal(self) -> bool:
+        """True if the stack is as its goal has it."""
+        return "complete_goal_id" in self.values
+
 
 def complete_traversal(
     tx: Transaction, stack: Stack, context: TraversalContext
@@ -61,41 +66,51 @@ def complete_traversals(
     tx: Transaction, stacks: Sequence[Stack], context: TraversalContext
 ) -> dict[str, tuple[OutgoingMessage, ...]]:
     """Complete traversals in whose graphs no row is unready; return the messages by stack."""
+    deleted = [stack for stack in stacks if stack.action is Action.DELETE]
+    notes = _delete_contents(tx, deleted, context)
     tx.resources.delete_absent([stack.id for stack in stacks if stack.action is not Action.DELETE])
-    return _record_ends(tx, [_complete(tx, stack, context) for stack in stacks], context)
+    ends = [_complete(tx, stack, notes.get(stack.id, ""), context) for stack in stacks]
+    # The first goal of a stack has no goal before it.
+    changed = [end.stack for end in ends if end.reaches_goal and end.stack.version > 1]
+    with_old_goals = [*deleted, *changed]
+    tx.goals.delete_except(
+        [stack.id for stack in with_old_goals], [stack.goal_id for stack in with_old_goals]
+    )
+    return _record_ends(tx, ends, context)
 
 
-def _complete(tx: Transaction, stack: Stack, context: TraversalContext) -> _End:
-    """Delete what a complete stack needs no more; return its end."""
-    reason = f"Stack {stack.action} completed successfully"
+def _complete(tx: Transaction, stack: Stack, note: str, context: TraversalContext) -> _End:
+    """Return the end of a complete stack, with a note in its reason."""
+    reason = f"Stack {stack.action} completed successfully{note}"
+    reason += _unsupported_check_note(tx, stack)
     values: StackColumns = {}
     if stack.action is Action.DELETE:
-        reason += _leave_quarantined(tx, stack, context)
-        tx.snapshots.schedule_deletion(stack.id, context.now)
-        tx.goals.delete_except(stack.id, (stack.goal_id,))
         values["deleted_at"] = context.now
-    reason += _unsupported_check_note(tx, stack)
     if stack.action in _GOAL_ACTIONS and not _rolled_back_to_nothing(stack):
         values["complete_goal_id"] = stack.goal_id
-        if stack.version > 1:  # the first goal has no goal before it
-            tx.goals.delete_except(stack.id, (stack.goal_id,))
     completed = replace(stack, status=Status.COMPLETE, status_reason=reason)
     return _End(stack, completed, values)
 
 
-def _leave_quarantined(tx: Transaction, stack: Stack, context: TraversalContext) -> str:
-    """Delete the rows of a deleted stack, apart from those in quarantine.
+def _delete_contents(
+    tx: Transaction, stacks: Sequence[Stack], context: TraversalContext
+) -> dict[str, str]:
+    """Delete the rows of deleted stacks, apart from those in quarantine.
 
     Returns:
-        What the reason says of those that are left (RULE 7).
+        What the reasons say of those that are left (RULE 7), by stack.
     """
-    kept = tx.quarantine.list_ids(stack.id) if stack.quarantines else frozenset()
-    tx.resources.delete_by_stack(stack.id, kept)
-    if not kept:
-        return ""
+    ids = [stack.id for stack in stacks]
+    kept = {stack.id: tx.quarantine.list_ids(stack.id) for stack in stacks if stack.quarantines}
+    tx.resources.delete_by_stacks(ids, [row_id for of in kept.values() for row_id in of])
+    tx.snapshots.schedule_deletion(ids, context.now)
     pause = timedelta(seconds=context.settings.quarantine.pause_after(0))
-    tx.quarantine.activate(stack.id, context.now + pause)
-    return f"; resources in quarantine: {len(kept)}"
+    notes = {}
+    for stack_id, row_ids in kept.items():
+        if row_ids:
+            tx.quarantine.activate(stack_id, context.now + pause)
+            notes[stack_id] = f"; resources in quarantine: {len(row_ids)}"
+    return notes
 
 
 def _unsupported_check_note(tx: Transaction, stack: Stack) -> str:

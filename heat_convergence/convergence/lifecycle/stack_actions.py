@@ -217,7 +217,7 @@ def _remove(tx: Transaction, stack: Stack, context: TraversalContext) -> None:
     stack_id = stack.id
     deleted = replace(stack, action=Action.DELETE, version=stack.version + 1)
     reason = "Stack DELETE completed successfully"
-    tx.resources.delete_by_stack(stack_id)
+    tx.resources.delete_by_stacks([stack_id])
     tx.snapshots.delete_by_stack(stack_id)
     tx.stacks.update(
         stack_id,

@@ -23,5 +23,5 @@ class GoalRepository(Protocol):
     def get_rows(self, ids: Collection[str]) -> Mapping[str, Goal]:
         """Return those of the rows that exist, by id."""
 
-    def delete_except(self, stack_id: str, keep: Collection[str]) -> None:
-        """Delete the stack's goals except ``keep`` and those of its snapshots."""
+    def delete_except(self, stack_ids: Collection[str], keep: Collection[str]) -> None:
+        """Delete the stacks' goals except ``keep`` and those of their snapshots."""

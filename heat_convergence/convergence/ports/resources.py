@@ -85,8 +85,8 @@ class ResourceRepository(Protocol):
     def delete_absent(self, stack_ids: Collection[str]) -> None:
         """Delete the stacks' rows that are desired absent and have no job, with their edges."""
 
-    def delete_by_stack(self, stack_id: str, kept: Collection[str] = ()) -> None:
-        """Delete the stack's edges, physical dependencies and resources, apart from ``kept``."""
+    def delete_by_stacks(self, stack_ids: Collection[str], kept: Collection[str] = ()) -> None:
+        """Delete the stacks' edges, physical dependencies and resources, apart from ``kept``."""
 
     def any_status_reason_startswith(self, stack_id: str, action: Action, beginning: str) -> bool:
         """Return whether a present resource has such a status reason in that action."""

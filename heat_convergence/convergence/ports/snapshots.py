@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Protocol, TypedDict, Unpack
 
@@ -44,8 +44,8 @@ class SnapshotRepository(Protocol):
     def delete(self, snapshot_id: str) -> None:
         """Delete the row; what resources saved stays."""
 
-    def schedule_deletion(self, stack_id: str, now: datetime) -> None:
-        """Make all snapshots of the stack DELETE IN_PROGRESS and due at ``now``."""
+    def schedule_deletion(self, stack_ids: Collection[str], now: datetime) -> None:
+        """Make all snapshots of the stacks DELETE IN_PROGRESS and due at ``now``."""
 
     def delete_by_stack(self, stack_id: str) -> None:
         """Delete all snapshots of the stack; what resources saved stays."""

@@ -24,11 +24,11 @@ _FIELDS = Goal.__slots__
 _ENCRYPTED = ("environment", "parameters", "outputs")
 _COLUMNS = tuple(goal_table.c[name] for name in _FIELDS)
 _GET = sa.select(*_COLUMNS).where(goal_table.c.id.in_(sa.bindparam("ids", expanding=True)))
-_OF_STACK = sa.bindparam("stack", type_=goal_table.c.stack_id.type)
+_STACKS = sa.bindparam("stacks", type_=goal_table.c.stack_id.type, expanding=True)
 _GET_OLD = sa.select(goal_table.c.id).where(
-    goal_table.c.stack_id == _OF_STACK,
+    goal_table.c.stack_id.in_(_STACKS),
     goal_table.c.id.not_in(sa.bindparam("kept", expanding=True)),
-    goal_table.c.id.not_in(sa.select(snapshot.c.goal_id).where(snapshot.c.stack_id == _OF_STACK)),
+    goal_table.c.id.not_in(sa.select(snapshot.c.goal_id).where(snapshot.c.stack_id.in_(_STACKS))),
 )
 
 
@@ -60,10 +60,12 @@ class SqlGoalRepository(SqlRepository, GoalRepository):
         rows = self._connection.execute(_GET, {"ids": sorted(ids)})
         return {found.id: found for found in map(_from_row, rows)}
 
-    def delete_except(self, stack_id: str, keep: Collection[str]) -> None:
-        """Delete the stack's goals except ``keep`` and those of its snapshots."""
+    def delete_except(self, stack_ids: Collection[str], keep: Collection[str]) -> None:
+        """Delete the stacks' goals except ``keep`` and those of their snapshots."""
+        if not stack_ids:
+            return
         # Read first: a DELETE would lock the snapshots that its condition reads.
-        parameters = {"stack": stack_id, "kept": sorted(keep)}
+        parameters = {"stacks": sorted(stack_ids), "kept": sorted(keep)}
         ids = sorted(self._connection.scalars(_GET_OLD, parameters))
         if ids:
             self._connection.execute(safe_delete(goal_table).where(goal_table.c.id.in_(ids)))

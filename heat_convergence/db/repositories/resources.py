@@ -161,14 +161,17 @@ class SqlResourceRepository(SqlRepository, ResourceRepository):
             )
             self.delete(some)
 
-    def delete_by_stack(self, stack_id: str, kept: Collection[str] = ()) -> None:
-        """Delete the stack's edges, physical dependencies and resources, apart from ``kept``."""
+    def delete_by_stacks(self, stack_ids: Collection[str], kept: Collection[str] = ()) -> None:
+        """Delete the stacks' edges, physical dependencies and resources, apart from ``kept``."""
+        if not stack_ids:
+            return
+        ids = sorted(stack_ids)
         for table in (resource_graph, physical_dependency):
-            self._connection.execute(safe_delete(table).where(table.c.stack_id == stack_id))
-        of_stack = safe_delete(resource).where(resource.c.stack_id == stack_id)
+            self._connection.execute(safe_delete(table).where(table.c.stack_id.in_(ids)))
+        of_stacks = safe_delete(resource).where(resource.c.stack_id.in_(ids))
         if kept:
-            of_stack = of_stack.where(resource.c.id.not_in(sorted(kept)))
-        self._connection.execute(of_stack)
+            of_stacks = of_stacks.where(resource.c.id.not_in(sorted(kept)))
+        self._connection.execute(of_stacks)
 
     def any_status_reason_startswith(self, stack_id: str, action: Action, beginning: str) -> bool:
         """Return whether a present resource has such a status reason in that action."""

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Any, Unpack
 
@@ -15,7 +15,7 @@ from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.snapshot import Snapshot
 from heat_convergence.convergence.ports.snapshots import SnapshotColumns, SnapshotRepository
 from heat_convergence.db.encryption.column_encryption import SensitiveValue
-from heat_convergence.db.index_hints import safe_delete
+from heat_convergence.db.index_hints import force_index, safe_delete
 from heat_convergence.db.repositories.base import SqlRepository
 from heat_convergence.db.statements.snapshot_rows import (
     COLUMNS,
@@ -75,12 +75,15 @@ class SqlSnapshotRepository(SqlRepository, SnapshotRepository):
         """Delete the row."""
         self._connection.execute(snapshot_table.delete().where(snapshot_table.c.id == snapshot_id))
 
-    def schedule_deletion(self, stack_id: str, now: datetime) -> None:
-        """Make all snapshots of the stack DELETE IN_PROGRESS and due at ``now``."""
+    def schedule_deletion(self, stack_ids: Collection[str], now: datetime) -> None:
+        """Make all snapshots of the stacks DELETE IN_PROGRESS and due at ``now``."""
+        if not stack_ids:
+            return
+        of_stacks = snapshot_table.update().where(snapshot_table.c.stack_id.in_(sorted(stack_ids)))
         self._connection.execute(
-            snapshot_table.update()
-            .where(snapshot_table.c.stack_id == stack_id)
-            .values(action=Action.DELETE, status=Status.IN_PROGRESS, delete_at=now, tries=0)
+            force_index(of_stacks, snapshot_table, "ix_snapshot_stack_id").values(
+                action=Action.DELETE, status=Status.IN_PROGRESS, delete_at=now, tries=0
+            )
         )
 
     def delete_by_stack(self, stack_id: str) -> None:

@@ -47,9 +47,10 @@ class MemoryGoalRepository(MemoryRepository, GoalRepository):
         """Return those of the rows that exist, by id."""
         return {key: goal for key, goal in self._tables.goals.items() if key in ids}
 
-    def delete_except(self, stack_id: str, keep: Collection[str]) -> None:
-        """Delete the stack's goals except ``keep`` and those of its snapshots."""
-        saved = {snapshot.goal_id for snapshot in self._tables.snapshots_of_stack(stack_id)}
+    def delete_except(self, stack_ids: Collection[str], keep: Collection[str]) -> None:
+        """Delete the stacks' goals except ``keep`` and those of their snapshots."""
+        snapshots = [each for key in stack_ids for each in self._tables.snapshots_of_stack(key)]
+        kept = {*keep, *(snapshot.goal_id for snapshot in snapshots)}
         for goal in list(self._tables.goals.values()):
-            if goal.stack_id == stack_id and goal.id not in keep and goal.id not in saved:
+            if goal.stack_id in stack_ids and goal.id not in kept:
                 del self._tables.goals[goal.id]

@@ -118,10 +118,11 @@ class MemoryResourceRepository(MemoryRepository, ResourceRepository):
         )
         self.delete(absent)
 
-    def delete_by_stack(self, stack_id: str, kept: Collection[str] = ()) -> None:
-        """Delete the stack's edges, physical dependencies and resources, apart from ``kept``."""
-        MemoryGraphRepository(self._tables).clear(stack_id)
-        self.delete([row.id for row in self.get_by_stack(stack_id) if row.id not in kept])
+    def delete_by_stacks(self, stack_ids: Collection[str], kept: Collection[str] = ()) -> None:
+        """Delete the stacks' edges, physical dependencies and resources, apart from ``kept``."""
+        for stack_id in stack_ids:
+            MemoryGraphRepository(self._tables).clear(stack_id)
+            self.delete([row.id for row in self.get_by_stack(stack_id) if row.id not in kept])
 
     def any_status_reason_startswith(self, stack_id: str, action: Action, beginning: str) -> bool:
         """Return whether a present resource has such a status reason in that action."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from datetime import datetime
 from typing import Unpack
@@ -45,16 +46,17 @@ class MemorySnapshotRepository(MemoryRepository, SnapshotRepository):
         """Delete the row."""
         self._tables.snapshots.pop(snapshot_id, None)
 
-    def schedule_deletion(self, stack_id: str, now: datetime) -> None:
-        """Make all snapshots of the stack DELETE IN_PROGRESS and due at ``now``."""
+    def schedule_deletion(self, stack_ids: Collection[str], now: datetime) -> None:
+        """Make all snapshots of the stacks DELETE IN_PROGRESS and due at ``now``."""
         deleting: SnapshotColumns = {
             "action": Action.DELETE,
             "status": Status.IN_PROGRESS,
             "delete_at": now,
             "tries": 0,
         }
-        for snapshot in self._tables.snapshots_of_stack(stack_id):
-            self.update(snapshot.id, **deleting)
+        for stack_id in stack_ids:
+            for snapshot in self._tables.snapshots_of_stack(stack_id):
+                self.update(snapshot.id, **deleting)
 
     def delete_by_stack(self, stack_id: str) -> None:
         """Delete all snapshots of the stack."""

@@ -141,7 +141,7 @@ def test_entries_are_deleted_alone_and_by_stack(store):
 def test_the_resources_of_a_deleted_stack_stay_if_they_are_kept(seeder):
     seeder.resources(resource_row("a"), resource_row("b"))
     with seeder.store.transaction() as tx:
-        tx.resources.delete_by_stack("stack-1", {"b"})
+        tx.resources.delete_by_stacks(["stack-1"], {"b"})
     assert [row.id for row in seeder.rows("a", "b")] == ["b"]
 
 
