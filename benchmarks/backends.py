@@ -5,7 +5,8 @@
     python -m benchmarks.backends --table backends.json
 
 Runs the same stacks on eventlet and on native threads, by turns, each time on daemons, a database
-and a virtual host of their own.  The latencies of engine and observer are those of one message.
+and a virtual host of their own.  The latencies of an engine are those of one message, those of an
+observer of one transaction, which may be of several messages.
 """
 
 from __future__ import annotations

@@ -147,18 +147,17 @@ def _count(counts: ProcessCounters) -> None:
 
 
 def _time(counts: ProcessCounters) -> None:
-    """Time the messages that this process handles, and the waits of jobs that it claims."""
-    server = import_module("heat_convergence.rpc.server")
-    process = server._process
+    """Time the jobs and observations of this process, and the waits of jobs that it claims.
 
-    def timed_process(handler: Any, method: str, hint: Any) -> None:
-        started_s = time.monotonic()
-        try:
-            process(handler, method, hint)
-        finally:
-            counts.add(bucket_index(method, time.monotonic() - started_s))
-
-    server._process = timed_process
+    Several messages to an observer may be one observation.
+    """
+    engine = import_module("heat_convergence.engine.engine").Engine
+    observer = import_module("heat_convergence.observer.observer").Observer
+    for of_class, method, name in (
+        (engine, "converge", "converge"),
+        (observer, "_process_named", "observe"),
+    ):
+        setattr(of_class, method, _timed(getattr(of_class, method), name, counts))
     waits = import_module("heat_convergence.common.metrics").JOB_WAIT_SECONDS
     observe = waits.observe
 
@@ -167,6 +166,17 @@ def _time(counts: ProcessCounters) -> None:
         observe(wait_s, *arguments)
 
     waits.observe = timed_observe
+
+
+def _timed(work: Any, name: str, counts: ProcessCounters) -> Any:
+    def timed(*arguments: Any) -> None:
+        started_s = time.monotonic()
+        try:
+            work(*arguments)
+        finally:
+            counts.add(bucket_index(name, time.monotonic() - started_s))
+
+    return timed
 
 
 def main() -> int:

@@ -22,6 +22,7 @@ from yaql.language.conventions import CamelCaseConvention
 from yaql.standard_library import regex as std_regex
 
 from heat_convergence.template import bounded_regex
+from heat_convergence.template.functions.yaql_merge import merge_with
 
 _MAX_BITS = 65_536
 # Escaped braces, a field, a single brace, or text without braces.
@@ -72,6 +73,7 @@ def _standard() -> Any:
         _replace,
         _replace_each,
         _format,
+        merge_with,
     ):
         child.register_function(function)
     for function in (
