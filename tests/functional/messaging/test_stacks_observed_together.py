@@ -12,14 +12,14 @@ from heat_convergence.convergence.lifecycle.progress.observed_stacks import proc
 from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.ports.settings import ConvergenceSettings
-from heat_convergence.db.connection.database import Database, database_from_url
+from heat_convergence.db.connection.database import Database
 from heat_convergence.db.store import SqlStore
-from heat_convergence.db.tables import metadata
 from heat_convergence.observer import stack_transactions
 from heat_convergence.resources.builtin.test_resource import TestResource
 from heat_convergence.resources.registry import ResourceTypeRegistry
 from heat_convergence.testing.in_process_service import InProcessDaemons, InProcessService
 from heat_convergence.testing.statement_counter import count_statements
+from tests.functional.empty_tables import open_with_empty_tables
 from tests.functional.harness import LocalService
 from tests.functional.performance.test_traversal_cost import chain, wide
 
@@ -39,12 +39,8 @@ outputs:
 
 @pytest.fixture(params=["sqlite", "mariadb", "postgresql"])
 def database(request: pytest.FixtureRequest) -> Iterator[Database]:
-    opened = database_from_url(request.getfixturevalue(f"{request.param}_url"))
-    metadata.drop_all(opened.engine)
-    metadata.create_all(opened.engine)
-    yield opened
-    metadata.drop_all(opened.engine)
-    opened.close()
+    with open_with_empty_tables(request.getfixturevalue(f"{request.param}_url")) as opened:
+        yield opened
 
 
 @pytest.fixture
@@ -199,7 +195,7 @@ def tree(service: LocalService, monkeypatch: pytest.MonkeyPatch) -> LocalService
     return service
 
 
-def request(service: LocalService, method: str, path: str, body: Any = None) -> dict[str, Any]:
+def send(service: LocalService, method: str, path: str, body: Any = None) -> dict[str, Any]:
     """Send a request and handle messages until none is left; no time passes, nor does a sweep."""
     found = service.send(method, path, body, leave_pending=True)
     while service.handle_next():
@@ -209,9 +205,9 @@ def request(service: LocalService, method: str, path: str, body: Any = None) -> 
 
 def test_parent_is_observed_together_with_its_nested_stacks(tree: LocalService) -> None:
     body = {"stack_name": "s", "template": PARENT, "files": {"child.yaml": CHILD}}
-    path = f"/stacks/s/{request(tree, 'POST', '/stacks', body)['id']}"
-    shown = request(tree, "GET", path)
+    path = f"/stacks/s/{send(tree, 'POST', '/stacks', body)['id']}"
+    shown = send(tree, "GET", path)
     assert shown["stack_status"] == "CREATE_COMPLETE"
     assert shown["outputs"][0]["output_value"] == "v"
-    request(tree, "DELETE", path)
-    assert request(tree, "GET", path)["stack_status"] == "DELETE_COMPLETE"
+    send(tree, "DELETE", path)
+    assert send(tree, "GET", path)["stack_status"] == "DELETE_COMPLETE"

@@ -18,15 +18,15 @@ from sqlalchemy.engine import Connection
 
 from heat_convergence.common.clock import utc_now
 from heat_convergence.convergence.ports.settings import ConvergenceSettings
-from heat_convergence.db.connection.database import Database, database_from_url
+from heat_convergence.db.connection.database import Database
 from heat_convergence.db.maintenance import purge
 from heat_convergence.db.repositories.resources import SqlResourceRepository
 from heat_convergence.db.statements import events
 from heat_convergence.db.store import SqlStore
-from heat_convergence.db.tables import metadata
 from heat_convergence.resources.builtin.test_resource import TestResource
 from heat_convergence.resources.registry import ResourceTypeRegistry
 from heat_convergence.testing.in_process_service import InProcessService
+from tests.functional.empty_tables import open_with_empty_tables
 from tests.functional.performance.test_traversal_cost import layered, wide
 
 SAFE = "SET STATEMENT sql_safe_updates=1 FOR "
@@ -76,12 +76,8 @@ class LockPlanExplainer:
 
 @pytest.fixture
 def database(mariadb_url: str) -> Iterator[Database]:
-    database = database_from_url(mariadb_url)
-    metadata.drop_all(database.engine)
-    metadata.create_all(database.engine)
-    yield database
-    metadata.drop_all(database.engine)
-    database.close()
+    with open_with_empty_tables(mariadb_url) as opened:
+        yield opened
 
 
 @pytest.fixture

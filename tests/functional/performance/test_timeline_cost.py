@@ -11,8 +11,9 @@ import sqlalchemy as sa
 from heat_convergence.convergence.model.transition_rules import JobTransition
 from heat_convergence.convergence.ports.settings import ConvergenceSettings
 from heat_convergence.convergence.timeline import marks
-from heat_convergence.db.connection.database import Database, database_from_url
-from heat_convergence.db.tables import metadata, resource
+from heat_convergence.db.connection.database import Database
+from heat_convergence.db.tables import resource
+from tests.functional.empty_tables import open_with_empty_tables
 from tests.functional.performance.test_traversal_cost import CostMeter, chain, layered, wide
 
 MOST_MORE = 1.03
@@ -20,12 +21,8 @@ MOST_MORE = 1.03
 
 @pytest.fixture
 def database(request: pytest.FixtureRequest) -> Iterator[Database]:
-    database = database_from_url(request.getfixturevalue(f"{request.param}_url"))
-    metadata.drop_all(database.engine)
-    metadata.create_all(database.engine)
-    yield database
-    metadata.drop_all(database.engine)
-    database.close()
+    with open_with_empty_tables(request.getfixturevalue(f"{request.param}_url")) as opened:
+        yield opened
 
 
 def _without_marks(monkeypatch: pytest.MonkeyPatch) -> None:

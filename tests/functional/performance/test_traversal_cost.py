@@ -18,16 +18,17 @@ import sqlalchemy as sa
 
 from heat_convergence.convergence.model.action import Status
 from heat_convergence.convergence.ports.settings import ConvergenceSettings
-from heat_convergence.db.connection.database import Database, database_from_url
+from heat_convergence.db.connection.database import Database
 from heat_convergence.db.maintenance import purge
 from heat_convergence.db.store import SqlStore
-from heat_convergence.db.tables import content, event, metadata
+from heat_convergence.db.tables import content, event
 from heat_convergence.resources.builtin.test_resource import TestResource
 from heat_convergence.resources.registry import ResourceTypeRegistry
 from heat_convergence.template.evaluation.resource_definition import ResourceDefinition
 from heat_convergence.template.expression import Expression
 from heat_convergence.testing.in_process_service import InProcessService
 from heat_convergence.testing.statement_counter import StatementCount, count_statements
+from tests.functional.empty_tables import open_with_empty_tables
 
 WIDE = 1000
 SIZES = (100, 2000)
@@ -181,12 +182,8 @@ class CostMeter:
 
 @pytest.fixture(scope="module", params=["sqlite", "mariadb", "postgresql"])
 def database(request: pytest.FixtureRequest) -> Iterator[Database]:
-    database = database_from_url(request.getfixturevalue(f"{request.param}_url"))
-    metadata.drop_all(database.engine)
-    metadata.create_all(database.engine)
-    yield database
-    metadata.drop_all(database.engine)
-    database.close()
+    with open_with_empty_tables(request.getfixturevalue(f"{request.param}_url")) as opened:
+        yield opened
 
 
 @pytest.fixture
