@@ -137,7 +137,7 @@ def create_stack(
 def create_stacks(
     tx: Transaction, new_stacks: Sequence[tuple[Stack, NewGoal]], context: TraversalContext
 ) -> list[StartedTraversal]:
-    """Store new nested stacks of one project with their first traversals, CREATE."""
+    """Store new stacks of one project with their first traversals, CREATE."""
     return _store_new(tx, new_stacks, context)
 
 

@@ -19,6 +19,7 @@ from heat_convergence.api.controllers.base import (
     run_in_transaction,
     send_started,
 )
+from heat_convergence.api.controllers.new_stacks import NewStack, store_new_stack
 from heat_convergence.api.controllers.plan.drafts import source_from_json, values_from_json
 from heat_convergence.api.controllers.plan.execution_guard import (
     PreparedAction,
@@ -40,7 +41,6 @@ from heat_convergence.api.controllers.stack.stack_writes import (
     StackUpdate,
     list_rows,
     start_update,
-    store_new_stack,
     with_new_timeout,
 )
 from heat_convergence.api.http import ApiRequest, json_response
@@ -125,9 +125,9 @@ class PlanExecutionController(Controller):
         source = source_from_json(self._builder, plan.request["source"])
         prepared = self._builder.prepare_new(source, stack, forbidden)
         require_same_definitions(plan, prepared)
-        storable = prepared.storable
+        new = NewStack(stack, prepared.storable, unlimited)
         return PreparedAction(
-            lambda tx: store_new_stack(tx, self.services, request, stack, storable),
+            lambda tx: store_new_stack(tx, self.services, new),
             delegation_for_new_stack(self.services, request, stack),
         )
 

@@ -21,6 +21,7 @@ from heat_convergence.api.controllers.base import (
     run_in_transaction,
     send_started,
 )
+from heat_convergence.api.controllers.new_stacks import NewStack, NewStackStorage
 from heat_convergence.api.http import ApiRequest, empty_response, json_response, status_response
 from heat_convergence.api.policies.enforcer import PolicyEnforcer
 from heat_convergence.api.requests.adopt_stack_data import merge_adopt_stack_data
@@ -37,7 +38,6 @@ from heat_convergence.api.views.links import stack_url
 from heat_convergence.convergence.lifecycle import stack_actions, traversal
 from heat_convergence.convergence.lifecycle.plan_storage import StartedTraversal
 from heat_convergence.convergence.model.action import Action, Status
-from heat_convergence.convergence.model.json_value import Json
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.planning.desired_state import StateSource
@@ -45,7 +45,6 @@ from heat_convergence.convergence.planning.goal_part import GoalPartOutdated
 from heat_convergence.convergence.ports.store import Transaction
 from heat_convergence.db.reads import resources
 from heat_convergence.stacks import quotas
-from heat_convergence.stacks.adoption import adopted_resources
 from heat_convergence.stacks.goal.kept_resources import UpdateBase
 from heat_convergence.stacks.goal.stack_builder import StackBuilder, StorableGoal
 from heat_convergence.stacks.source.template_source import (
@@ -64,25 +63,21 @@ class StackWritesController(Controller):
         super().__init__(services)
         self._enforcer = enforcer
         self._builder = StackBuilder(services)
+        self._new_stacks = NewStackStorage(services)
 
     def create(self, request: ApiRequest) -> webob.Response:
         """Create a stack, or adopt the resources of an abandoned one."""
-        stack, storable, adopted = self._prepare_new(request)
+        new = self._prepare_new(request)
+        stack = new.stack
         self.services.lifecycle.before_operation(stack, stack.action)
         with delegation_for_new_stack(self.services, request, stack):
-            started = run_in_transaction(
-                self.services,
-                lambda tx: store_new_stack(tx, self.services, request, stack, storable, adopted),
-            )
+            started = self._new_stacks.store(new)
         send_started(self.services, started)
         response = json_response(view.format_created_stack(stack, request.base_url), 201)
         response.location = stack_url(request.base_url, stack)
         return response
 
-    def _prepare_new(
-        self, request: ApiRequest
-    ) -> tuple[Stack, StorableGoal, Mapping[str, Json] | None]:
-        """Return a new stack with its goal, and the resources that it adopts."""
+    def _prepare_new(self, request: ApiRequest) -> NewStack:
         body = parse_stack_body(request.take_json_object(), BodyPurpose.CREATE)
         enabled = self.options.enable_stack_adopt
         body, adopted = merge_adopt_stack_data(body, self.services.limits, enabled=enabled)
@@ -90,14 +85,13 @@ class StackWritesController(Controller):
         if adopted is not None:
             stack = replace(stack, action=Action.ADOPT)
         source = self._builder.sources.from_request(body, section_error=None)
+        unlimited = request.caller.is_cloud_admin
         with self.database.read() as conn:
-            quotas.check_new_stack(
-                conn, stack, self.options, unlimited=request.caller.is_cloud_admin
-            )
+            quotas.check_new_stack(conn, stack, self.options, unlimited=unlimited)
         prepared = self._builder.prepare_new(
             source, stack, self._enforcer.type_forbidden_for(request)
         )
-        return stack, prepared.storable, adopted
+        return NewStack(stack, prepared.storable, unlimited, adopted)
 
     def update(self, request: ApiRequest, stack_name: str, stack_id: str) -> webob.Response:
         """Replace the goal of a stack."""
@@ -200,39 +194,6 @@ class StackUpdate:
         if self.prepare_whole is None:
             return self
         return replace(self, storable=self.prepare_whole(), prepare_whole=None)
-
-
-def store_new_stack(
-    tx: Transaction,
-    services: ApiServices,
-    request: ApiRequest,
-    stack: Stack,
-    storable: StorableGoal,
-    entries: Mapping[str, Json] | None = None,
-) -> StartedTraversal:
-    """Store a new stack and start its first traversal.
-
-    Args:
-        tx: the transaction.
-        services: the services of the API.
-        request: the request, whose caller may have no quota.
-        stack: the stack.
-        storable: its goal.
-        entries: the resources of an abandoned stack to adopt, by name.
-    """
-    started = traversal.create_stack(
-        tx,
-        stack,
-        traversal.NewGoal(storable.goal, storable.desired_resources, storable.contents),
-        new_traversal_context(services),
-        adopted_resources=adopted_resources(
-            entries, storable.desired_resources, services.registry
-        ),
-    )
-    quotas.check_stack_count(
-        tx, stack.project_id, services.options, unlimited=request.caller.is_cloud_admin
-    )
-    return started
 
 
 def start_update(tx: Transaction, services: ApiServices, update: StackUpdate) -> StartedTraversal:
