@@ -24,14 +24,15 @@ from heat_convergence.common.failures import (
     StorageRefused,
 )
 from heat_convergence.common.stored_values import StoredValueUnreadable
-from heat_convergence.convergence.lifecycle.dispatch import OutgoingMessage, Recipient
+from heat_convergence.convergence.lifecycle.outgoing_messages import OutgoingMessage, Recipient
 from heat_convergence.convergence.model.resource import Resource
+from heat_convergence.convergence.ports.bus import ResourceHint, shown_stacks
 from heat_convergence.engine.execution import Outcome
 from heat_convergence.engine.jobs import Job, reject_job
 from heat_convergence.engine.outcomes import RecordedOutcomes, merge_recorded
 
 ClaimedJobs = tuple[list[Job], tuple[OutgoingMessage, ...]]
-ClaimJobs = Callable[[Sequence[str], Error | None], ClaimedJobs]
+ClaimJobs = Callable[[Sequence[ResourceHint], Error | None], ClaimedJobs]
 """Claims resources; with an error, as jobs that are rejected because of it."""
 Record = Callable[[Sequence[Outcome]], RecordedOutcomes]
 NOTHING_RECORDED = RecordedOutcomes((), {})
@@ -43,40 +44,42 @@ class JobBoundary:
     def __init__(self, errors: ErrorLog) -> None:
         self._boundary = ErrorBoundary(BoundaryName.JOB, errors, TRANSACTION_ERRORS)
 
-    def claim(
-        self, stack_id: str, version: int, resource_ids: Sequence[str], claim: ClaimJobs
-    ) -> ClaimedJobs:
-        """Claim resources together or, if that raises, each alone."""
+    def claim(self, hints: Sequence[ResourceHint], claim: ClaimJobs) -> ClaimedJobs:
+        """Claim resources together or, if that raises, those of each stack, then each alone."""
         together: ClaimedJobs | None = self._boundary.run(
-            lambda: claim(resource_ids, None), _no_result, ErrorSubject(stack_id)
+            lambda: claim(hints, None), _no_result, ErrorSubject(shown_stacks(hints))
         )
         if together is not None:
             return together
-        parts = [self._claim_one(stack_id, version, row_id, claim) for row_id in resource_ids]
+        if len(hints) > 1:
+            parts = [self.claim([hint], claim) for hint in hints]
+        else:
+            each = (replace(hints[0], resource_ids=(one,)) for one in hints[0].resource_ids)
+            parts = [self._claim_one(hint, claim) for hint in each]
         messages = tuple(message for _jobs, sent in parts for message in sent)
         return [job for jobs, _sent in parts for job in jobs], messages
 
-    def _claim_one(
-        self, stack_id: str, version: int, row_id: str, claim: ClaimJobs
-    ) -> ClaimedJobs:
+    def _claim_one(self, hint: ResourceHint, claim: ClaimJobs) -> ClaimedJobs:
         """Claim a resource or reject its job.
 
         If that raises, too, a sweep tries it later; of a row that cannot be decoded, the
         observers hear, who fail its stack.
         """
-        observe = OutgoingMessage(stack_id, version, (row_id,), Recipient.OBSERVER)
+        observe = OutgoingMessage(
+            hint.stack_id, hint.version, hint.resource_ids, Recipient.OBSERVER
+        )
 
         def give_up(error: Exception, _error_id: str) -> ClaimedJobs:
             return [], (observe,) if isinstance(error, StoredValueUnreadable) else ()
 
-        subject = ErrorSubject(stack_id, row_id)
+        subject = ErrorSubject(hint.stack_id, hint.resource_ids[0])
 
         def reject(_error: Exception, error_id: str) -> ClaimedJobs:
             return self._boundary.run(
-                lambda: claim([row_id], InternalError(error_id)), give_up, subject
+                lambda: claim([hint], InternalError(error_id)), give_up, subject
             )
 
-        return self._boundary.run(lambda: claim([row_id], None), reject, subject)
+        return self._boundary.run(lambda: claim([hint], None), reject, subject)
 
     def create(self, row: Resource, create: Callable[[], Job]) -> Job:
         """Create a job; one whose creation raises is rejected."""

@@ -21,6 +21,7 @@ from heat_convergence.common.errors import Error
 from heat_convergence.common.failures import CallRefused, ConcurrentTransaction, Unavailable
 from heat_convergence.common.fair_executor import FairExecutor, FairSlots
 from heat_convergence.common.project_slots import ProjectSlots
+from heat_convergence.convergence.ports.bus import ResourceHint, shown_stacks, shown_versions
 from heat_convergence.engine.execution import Outcome
 from heat_convergence.engine.jobs import Job
 from heat_convergence.engine.leases import LeaseTracker
@@ -72,17 +73,21 @@ class MessageCalls:
             self._record(outcomes, self._token)
         except (Unavailable, ConcurrentTransaction) as error:  # there was an outcome to record
             row = outcomes[0].job.row
-            log_unfinished(row.stack_id, row.job.version, error)
+            log_unfinished([ResourceHint(row.stack_id, row.job.version, (row.id,))], error)
         finally:
             self._leases.release(self._token)
 
 
-def log_unfinished(stack_id: str, version: int, error: Error) -> None:
+def log_unfinished(hints: Sequence[ResourceHint], error: Error) -> None:
     """Log that jobs were started and not recorded: the rows say so, for the sweep."""
     LOG.warning(
         "jobs not finished, a sweep repeats them:"
         " stack=%(stack)s version=%(version)s error=%(error)s",
-        {"stack": stack_id, "version": version, "error": error.log_text},
+        {
+            "stack": shown_stacks(hints),
+            "version": shown_versions(hints),
+            "error": error.log_text,
+        },
     )
 
 

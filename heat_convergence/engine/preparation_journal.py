@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+
+from heat_convergence.convergence.ports.bus import ResourceHint
 
 PreparedJobs = tuple[int, tuple[str, ...]]
 """A version and the ids of resources of one stack."""
@@ -24,14 +26,15 @@ class PreparationJournal:
 
     def __init__(self, write: Callable[[str], object]) -> None:
         self._write = write
-        self._jobs: dict[object, PreparedJobs] = {}
+        self._jobs: dict[object, list[PreparedJobs]] = {}  # by message
         self._guard = threading.Lock()
 
     @contextmanager
-    def preparing(self, version: int, resource_ids: Collection[str]) -> Iterator[None]:
-        """Record jobs until the end of the block."""
+    def preparing(self, hints: Sequence[ResourceHint]) -> Iterator[None]:
+        """Record the jobs of a message until the end of the block."""
         key = object()
-        self._change(lambda: self._jobs.update({key: (version, tuple(resource_ids))}))
+        jobs = [(hint.version, hint.resource_ids) for hint in hints]
+        self._change(lambda: self._jobs.update({key: jobs}))
         try:
             yield
         finally:
@@ -40,7 +43,7 @@ class PreparationJournal:
     def _change(self, change: Callable[[], object]) -> None:
         with self._guard:
             change()
-            self._write(json.dumps(list(self._jobs.values())))
+            self._write(json.dumps([each for jobs in self._jobs.values() for each in jobs]))
 
 
 def parse_journal(text: str) -> list[PreparedJobs]:

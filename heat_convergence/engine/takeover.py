@@ -13,7 +13,7 @@ from functools import partial
 
 from heat_convergence.common import metrics
 from heat_convergence.common.transactions import retry_transaction
-from heat_convergence.convergence.lifecycle.dispatch import OutgoingMessage, send_messages
+from heat_convergence.convergence.lifecycle.outgoing_messages import OutgoingMessage, send_messages
 from heat_convergence.convergence.model.job import JobRef
 from heat_convergence.engine.preparation_journal import PreparedJobs
 from heat_convergence.stacks.contained_bus import ContainedBus

@@ -15,8 +15,8 @@ from heat_convergence.common.transactions import retry_transaction
 from heat_convergence.convergence.drift.repair_budget import RepairCandidate
 from heat_convergence.convergence.drift.repair_end import RepairEnd
 from heat_convergence.convergence.lifecycle.context import TraversalContext
-from heat_convergence.convergence.lifecycle.dispatch import send_messages
 from heat_convergence.convergence.lifecycle.drift import repair_start
+from heat_convergence.convergence.lifecycle.outgoing_messages import send_messages
 from heat_convergence.convergence.lifecycle.plan_storage import StartedTraversal
 from heat_convergence.observer.drift_reports import DriftReports
 from heat_convergence.observer.stack_boundary import StackBoundary

@@ -8,7 +8,8 @@ from __future__ import annotations
 import logging
 from datetime import datetime
 
-from heat_convergence.convergence.lifecycle.dispatch import batches
+from heat_convergence.convergence.lifecycle.outgoing_messages import batches
+from heat_convergence.convergence.ports.bus import ResourceHint
 from heat_convergence.convergence.ports.settings import ConvergenceSettings
 from heat_convergence.convergence.ports.store import Store
 from heat_convergence.stacks.contained_bus import ContainedBus
@@ -46,5 +47,5 @@ class LostJobs:
                 {"stack": stack_id, "version": version, "jobs": len(ids)},
             )
             for batch in batches(ids, self._settings.batch_size):
-                self._bus.converge(stack_id, version, batch)
+                self._bus.converge([ResourceHint(stack_id, version, batch)])
         return len(jobs)

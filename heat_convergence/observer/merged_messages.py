@@ -10,7 +10,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 
-MOST_STACKS = 16  # in one transaction
+from heat_convergence.convergence.lifecycle.outgoing_messages import MOST_STACKS
+
 MOST_RESOURCES = 200  # in one transaction, beside those of the message that is the last in it
 MOST_TRANSACTIONS = 2  # at once: one that waits for a lock must not keep all others waiting
 

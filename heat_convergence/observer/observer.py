@@ -1,8 +1,8 @@
 """The observer: it decides what is ready and starts the next leaves.
 
-Called by the RPC server with (stack, version, resource ids) when engines have recorded
-outcomes, and by the daemon's timer through ``tick``.  Owns the times of polls and sweeps;
-``stack_transactions`` does what is due.  Must not change anything in the cloud.
+Called by the RPC server with the hints of a message when engines have recorded outcomes, and by
+the daemon's timer through ``tick``.  Owns the times of polls and sweeps; ``stack_transactions``
+does what is due.  Must not change anything in the cloud.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from heat_convergence.common.telemetry.request_contexts import StackRequests
 from heat_convergence.convergence.lifecycle.rollback import DefinitionRebuilder
 from heat_convergence.convergence.lifecycle.sweeps import cancel_nested_stack
 from heat_convergence.convergence.model.resource import Resource
+from heat_convergence.convergence.ports.bus import ResourceHint
 from heat_convergence.observer.lost_jobs import LostJobs
 from heat_convergence.observer.merged_messages import MergedMessages
 from heat_convergence.observer.poll_pool import InlinePollPool, PollPool, PollsInProgress
@@ -116,15 +117,20 @@ class Observer:
 
     # -- messages
 
-    def observe(self, stack_id: str, version: int, resource_ids: Sequence[str]) -> None:
+    def observe(self, hints: Sequence[ResourceHint]) -> None:
         """Process outcomes that engines have recorded, or the ends of nested stacks.
 
-        Without resources the message is about a nested stack whose parent does not wait
-        for it any more.
+        A hint without resources is about a nested stack whose parent does not wait for it any
+        more.
         """
-        if resource_ids:
-            self.observe_together({stack_id: resource_ids})
-            return
+        named = {hint.stack_id: hint.resource_ids for hint in hints if hint.resource_ids}
+        for hint in hints:
+            if not hint.resource_ids:
+                self._cancel_nested(hint.stack_id)
+        if named:
+            self.observe_together(named)
+
+    def _cancel_nested(self, stack_id: str) -> None:
         self._requests.remember(stack_id)
         try:
             self._stacks.run_step(stack_id, partial(cancel_nested_stack, stack_id=stack_id))

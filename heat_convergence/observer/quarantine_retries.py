@@ -20,7 +20,7 @@ from heat_convergence.common.failures import InternalError, ResourceGone
 from heat_convergence.common.stored_values import readable_or_empty
 from heat_convergence.common.transactions import retry_transaction
 from heat_convergence.convergence.lifecycle.context import TraversalContext
-from heat_convergence.convergence.lifecycle.dispatch import send_messages
+from heat_convergence.convergence.lifecycle.outgoing_messages import send_messages
 from heat_convergence.convergence.lifecycle.quarantine.nested_removal import (
     NestedRemoval,
     remove_nested_stack,

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from heat_convergence.common.telemetry.request_contexts import StackRequests, current_request
-from heat_convergence.convergence.ports.bus import Bus
+from heat_convergence.convergence.ports.bus import Bus, ResourceHint
 
 
 class ResumingBus:
-    """``convergence.ports.bus.Bus`` that resumes the last request about the stack of a message.
+    """``convergence.ports.bus.Bus`` that resumes the last request about the stacks of a message.
 
     A request for which the thread works already goes first: it is the cause of the message.
     """
@@ -21,15 +21,16 @@ class ResumingBus:
         self._inner = inner
         self._requests = requests
 
-    def converge(self, stack_id: str, version: int, resource_ids: Sequence[str]) -> None:
-        """Ask an engine to run the jobs of these resources."""
-        with self._requests.resumed(*self._unless_current(stack_id)):
-            self._inner.converge(stack_id, version, resource_ids)
+    def converge(self, hints: Sequence[ResourceHint]) -> None:
+        """Ask an engine to run the jobs of resources."""
+        with self._requests.resumed(*self._unless_current(hints)):
+            self._inner.converge(hints)
 
-    def observe(self, stack_id: str, version: int, resource_ids: Sequence[str]) -> None:
-        """Ask an observer to look at these resources."""
-        with self._requests.resumed(*self._unless_current(stack_id)):
-            self._inner.observe(stack_id, version, resource_ids)
+    def observe(self, hints: Sequence[ResourceHint]) -> None:
+        """Ask an observer to look at resources."""
+        with self._requests.resumed(*self._unless_current(hints)):
+            self._inner.observe(hints)
 
-    def _unless_current(self, stack_id: str) -> tuple[str, ...]:
-        return (stack_id,) if current_request() is None else ()
+    def _unless_current(self, hints: Sequence[ResourceHint]) -> tuple[str, ...]:
+        named = tuple(hint.stack_id for hint in hints)
+        return named if current_request() is None else ()

@@ -18,8 +18,8 @@ from heat_convergence.common.stored_values import StoredValueUnreadable
 from heat_convergence.common.transactions import retry_transaction
 from heat_convergence.convergence.lifecycle import rollback
 from heat_convergence.convergence.lifecycle.context import TraversalContext
-from heat_convergence.convergence.lifecycle.dispatch import merge_messages, send_messages
 from heat_convergence.convergence.lifecycle.observations import Observation, job_key
+from heat_convergence.convergence.lifecycle.outgoing_messages import merge_messages, send_messages
 from heat_convergence.convergence.lifecycle.progress.observed_stacks import process_observations
 from heat_convergence.convergence.lifecycle.progress.result import ProgressResult
 from heat_convergence.convergence.lifecycle.sweeps import (

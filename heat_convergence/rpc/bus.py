@@ -12,6 +12,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import oslo_messaging
 from kombu.exceptions import KombuError
@@ -19,6 +20,7 @@ from oslo_messaging import exceptions as messaging_exc
 
 from heat_convergence.common import metrics
 from heat_convergence.common.telemetry.request_contexts import current_request
+from heat_convergence.convergence.ports.bus import ResourceHint, shown_stacks
 from heat_convergence.rpc import messages
 
 LOG = logging.getLogger(__name__)
@@ -60,34 +62,36 @@ class RpcBus:
             for topic in (messages.ENGINE_TOPIC, messages.OBSERVER_TOPIC)
         }
 
-    def converge(self, stack_id: str, version: int, resource_ids: Sequence[str]) -> None:
-        """Ask an engine to run the jobs of these resources."""
-        self._cast_each(messages.ENGINE_TOPIC, "converge", stack_id, version, resource_ids)
+    def converge(self, hints: Sequence[ResourceHint]) -> None:
+        """Ask an engine to run the jobs of resources."""
+        self._cast_each(messages.ENGINE_TOPIC, "converge", hints)
 
-    def observe(self, stack_id: str, version: int, resource_ids: Sequence[str]) -> None:
-        """Ask an observer to poll these resources."""
-        self._cast_each(messages.OBSERVER_TOPIC, "observe", stack_id, version, resource_ids)
+    def observe(self, hints: Sequence[ResourceHint]) -> None:
+        """Ask an observer to look at resources."""
+        self._cast_each(messages.OBSERVER_TOPIC, "observe", hints)
 
-    def _cast_each(
-        self, topic: str, method: str, stack_id: str, version: int, ids: Sequence[str]
-    ) -> None:
-        """Send the ids in as few messages as receivers accept; one without ids is sent, too."""
-        for at in range(0, max(len(ids), 1), messages.MAX_RESOURCE_IDS):
-            part = ids[at : at + messages.MAX_RESOURCE_IDS]
-            self._cast(topic, method, stack_id, version, part)
+    def _cast_each(self, topic: str, method: str, hints: Sequence[ResourceHint]) -> None:
+        """Send hints as one message, resources of one stack in as few as receivers accept.
 
-    def _cast(
-        self, topic: str, method: str, stack_id: str, version: int, ids: Sequence[str]
-    ) -> None:
+        A hint without resources is sent, too.
+        """
+        if len(hints) > 1:
+            self._cast(topic, method, hints)
+            return
+        (hint,) = hints
+        for at in range(0, max(len(hint.resource_ids), 1), messages.MAX_RESOURCE_IDS):
+            part = hint.resource_ids[at : at + messages.MAX_RESOURCE_IDS]
+            self._cast(topic, method, [replace(hint, resource_ids=part)])
+
+    def _cast(self, topic: str, method: str, hints: Sequence[ResourceHint]) -> None:
         # While the broker is unreachable each attempt takes seconds; an occasional one is
         # enough to notice that it is back.
         if self._monotonic() < self._paused_until:
             self._count(self.dropped_counts, method)
             metrics.MESSAGES.labels(method, "dropped").inc()
             return
-        payload = messages.encode_hint(stack_id, version, ids)
         try:
-            self._clients[topic].cast(current_request(), method, message=payload)
+            self._send(self._clients[topic], method, hints)
         except _SEND_ERRORS as error:
             self._paused_until = self._monotonic() + self._send_pause_s
             self._count(self.dropped_counts, method)
@@ -95,11 +99,21 @@ class RpcBus:
             LOG.warning(
                 "message not sent, the sweep will repeat it:"
                 " method=%(method)s stack=%(stack)s error=%(error)s",
-                {"method": method, "stack": stack_id, "error": error},
+                {"method": method, "stack": shown_stacks(hints), "error": error},
             )
         else:
             self._count(self.sent_counts, method)
             metrics.MESSAGES.labels(method, "sent").inc()
+
+    def _send(
+        self, client: oslo_messaging.RPCClient, method: str, hints: Sequence[ResourceHint]
+    ) -> None:
+        if len(hints) == 1:  # as receivers of the first version understand it
+            payload = messages.encode_hint(hints[0])
+            client = client.prepare(version=messages.FIRST_RPC_VERSION)
+        else:
+            method, payload = f"{method}_together", messages.encode_hints(hints)
+        client.cast(current_request(), method, message=payload)
 
     def _count(self, counter: Counter[str], method: str) -> None:
         with self._lock:

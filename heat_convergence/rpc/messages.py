@@ -10,20 +10,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from oslo_context.context import RequestContext
 from oslo_messaging import Serializer
 
 from heat_convergence.common.telemetry.request_contexts import LOGGED_FIELDS, logged_ids
+from heat_convergence.convergence.ports.bus import ResourceHint
 
 FORMAT_VERSION = 1
-RPC_VERSION = "1.0"
+RPC_VERSION = "1.1"
+FIRST_RPC_VERSION = "1.0"  # of the methods for one stack
 ENGINE_TOPIC = "heat-convergence-engine"
 OBSERVER_TOPIC = "heat-convergence-observer"
 
-MAX_RESOURCE_IDS = 1_000  # in one message; a sender splits longer lists
+MAX_RESOURCE_IDS = 1_000  # of one stack in a message; a sender splits longer lists
+MAX_STACKS = 100  # in a message
 _MAX_VERSION = 2**63 - 1
 _MAX_SHOWN = 60
 _ID = re.compile(r"[!-~]{1,64}")  # printable, so that no id forges a log line
@@ -33,35 +35,63 @@ class MalformedMessage(ValueError):
     """A message of another format; the text names the mistake."""
 
 
-@dataclass(frozen=True, slots=True)
-class ResourceHint:
-    """A hint that these resources of this traversal have work to do."""
-
-    stack_id: str
-    version: int
-    resource_ids: tuple[str, ...]
+def encode_hint(hint: ResourceHint) -> dict[str, Any]:
+    """Return the payload of a message about one stack."""
+    return {"format": FORMAT_VERSION, **_encode(hint)}
 
 
-def encode_hint(stack_id: str, version: int, resource_ids: Sequence[str]) -> dict[str, Any]:
-    """Return the payload of a message."""
+def encode_hints(hints: Sequence[ResourceHint]) -> dict[str, Any]:
+    """Return the payload of a message about several stacks."""
+    return {"format": FORMAT_VERSION, "hints": [_encode(hint) for hint in hints]}
+
+
+def _encode(hint: ResourceHint) -> dict[str, Any]:
     return {
-        "format": FORMAT_VERSION,
-        "stack_id": stack_id,
-        "version": version,
-        "resource_ids": list(resource_ids),
+        "stack_id": hint.stack_id,
+        "version": hint.version,
+        "resource_ids": list(hint.resource_ids),
     }
 
 
 def decode_hint(message: Mapping[str, Any]) -> ResourceHint:
-    """Return the hint of a message.
+    """Return the hint of a message about one stack.
 
     Raises:
         MalformedMessage: The payload has another format or exceeds its limits.
     """
+    _check_format(message)
+    return _decode(message)
+
+
+def decode_hints(message: Mapping[str, Any]) -> list[ResourceHint]:
+    """Return the hints of a message about several stacks.
+
+    Raises:
+        MalformedMessage: The payload has another format or exceeds its limits, or names a stack
+            twice.
+    """
+    _check_format(message)
+    hints = message.get("hints")
+    if not isinstance(hints, list) or not 0 < len(hints) <= MAX_STACKS:
+        raise MalformedMessage(f"hints is no list of 1 to {MAX_STACKS} hints")
+    found = []
+    for hint in hints:
+        if not isinstance(hint, Mapping):
+            raise MalformedMessage(f"a hint is no map but {_shown(hint)}")
+        found.append(_decode(hint))
+    if len({hint.stack_id for hint in found}) < len(found):
+        raise MalformedMessage("a stack is named twice")
+    return found
+
+
+def _check_format(message: Mapping[str, Any]) -> None:
     if not isinstance(message, Mapping):
         raise MalformedMessage(f"payload is no map but {_shown(message)}")
     if message.get("format") != FORMAT_VERSION:
         raise MalformedMessage(f"format {_shown(message.get('format'))}, this is {FORMAT_VERSION}")
+
+
+def _decode(message: Mapping[str, Any]) -> ResourceHint:
     stack_id, version = message.get("stack_id"), message.get("version")
     ids = message.get("resource_ids")
     if not _is_id(stack_id):

@@ -8,7 +8,7 @@ processing ended in an error of this service, since the sweep repeats whatever s
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Protocol
 
@@ -19,36 +19,38 @@ from heat_convergence.common import errors as service_errors
 from heat_convergence.common import metrics
 from heat_convergence.common.error_boundary import BoundaryName, ErrorBoundary
 from heat_convergence.common.error_log import ErrorLog, ErrorSubject
+from heat_convergence.convergence.ports.bus import ResourceHint, shown_stacks, shown_versions
 from heat_convergence.rpc import messages
 
 LOG = logging.getLogger(__name__)
 # The library declares a durable queue for each server name, which stays in the broker after the
 # worker has ended. No message is addressed to a single worker, so all workers share one name.
 _SERVER = "shared"
-Handler = Callable[[str, int, tuple[str, ...]], object]
+Handler = Callable[[Sequence[ResourceHint]], object]
+Decoder = Callable[[Any], Sequence[ResourceHint]]
 
 
 class ConvergeHandler(Protocol):
     """The engine as the server sees it."""
 
-    def converge(self, stack_id: str, version: int, resource_ids: Any) -> Any:
+    def converge(self, hints: Sequence[ResourceHint]) -> object:
         """Run the jobs of these resources."""
 
 
 class ObserveHandler(Protocol):
     """The observer as the server sees it."""
 
-    def observe(self, stack_id: str, version: int, resource_ids: Any) -> Any:
-        """Poll these resources."""
+    def observe(self, hints: Sequence[ResourceHint]) -> object:
+        """Look at these resources."""
 
 
 class _Endpoint:
     target = oslo_messaging.Target(version=messages.RPC_VERSION)
     _errors: ErrorLog
 
-    def _handle(self, handler: Handler, method: str, message: Any) -> None:
+    def _handle(self, handler: Handler, method: str, message: Any, decode: Decoder) -> None:
         try:
-            hint = messages.decode_hint(message)
+            hints = decode(message)
         except messages.MalformedMessage as error:
             metrics.MESSAGES.labels(method, "malformed").inc()
             LOG.warning(
@@ -57,12 +59,13 @@ class _Endpoint:
             )
             return
         boundary = ErrorBoundary(BoundaryName.MESSAGE, self._errors)
-        boundary.contain(partial(_process, handler, method, hint), ErrorSubject(hint.stack_id))
+        subject = ErrorSubject(shown_stacks(hints))
+        boundary.contain(partial(_process, handler, method, hints), subject)
 
 
-def _process(handler: Handler, method: str, hint: messages.ResourceHint) -> None:
+def _process(handler: Handler, method: str, hints: Sequence[ResourceHint]) -> None:
     try:
-        handler(hint.stack_id, hint.version, hint.resource_ids)
+        handler(hints)
     except service_errors.Error as error:
         metrics.MESSAGES.labels(method, "failed").inc()
         LOG.warning(
@@ -70,12 +73,16 @@ def _process(handler: Handler, method: str, hint: messages.ResourceHint) -> None
             " stack=%(stack)s version=%(version)s error_type=%(error_type)s error=%(error)s",
             {
                 "method": method,
-                "stack": hint.stack_id,
-                "version": hint.version,
+                "stack": shown_stacks(hints),
+                "version": shown_versions(hints),
                 "error_type": type(error).__name__,
                 "error": error,
             },
         )
+
+
+def _decode_one(message: Any) -> tuple[ResourceHint, ...]:
+    return (messages.decode_hint(message),)
 
 
 class ConvergeEndpoint(_Endpoint):
@@ -86,7 +93,11 @@ class ConvergeEndpoint(_Endpoint):
 
     def converge(self, ctxt: RequestContext | None, message: Any = None) -> None:
         """Process a message to the engines."""
-        self._handle(self._engine.converge, "converge", message)
+        self._handle(self._engine.converge, "converge", message, _decode_one)
+
+    def converge_together(self, ctxt: RequestContext | None, message: Any = None) -> None:
+        """Process a message about several stacks to the engines."""
+        self._handle(self._engine.converge, "converge", message, messages.decode_hints)
 
 
 class ObserveEndpoint(_Endpoint):
@@ -97,7 +108,11 @@ class ObserveEndpoint(_Endpoint):
 
     def observe(self, ctxt: RequestContext | None, message: Any = None) -> None:
         """Process a message to the observers."""
-        self._handle(self._observer.observe, "observe", message)
+        self._handle(self._observer.observe, "observe", message, _decode_one)
+
+    def observe_together(self, ctxt: RequestContext | None, message: Any = None) -> None:
+        """Process a message about several stacks to the observers."""
+        self._handle(self._observer.observe, "observe", message, messages.decode_hints)
 
 
 def create_engine_server(

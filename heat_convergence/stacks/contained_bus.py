@@ -10,7 +10,7 @@ from functools import partial
 
 from heat_convergence.common.error_boundary import BoundaryName, ErrorBoundary
 from heat_convergence.common.error_log import ErrorLog, ErrorSubject
-from heat_convergence.convergence.ports.bus import Bus
+from heat_convergence.convergence.ports.bus import Bus, ResourceHint, shown_stacks
 
 
 class ContainedBus:
@@ -20,13 +20,16 @@ class ContainedBus:
         self._inner = inner
         self._boundary = ErrorBoundary(BoundaryName.MESSAGE, errors)
 
-    def converge(self, stack_id: str, version: int, resource_ids: Sequence[str]) -> None:
-        """Ask any engine to run the posted jobs of these resources."""
-        self._send(partial(self._inner.converge, stack_id, version, resource_ids), stack_id)
+    def converge(self, hints: Sequence[ResourceHint]) -> None:
+        """Ask any engine to run the posted jobs of resources."""
+        self._send(self._inner.converge, hints)
 
-    def observe(self, stack_id: str, version: int, resource_ids: Sequence[str]) -> None:
-        """Ask any observer to look at these resources."""
-        self._send(partial(self._inner.observe, stack_id, version, resource_ids), stack_id)
+    def observe(self, hints: Sequence[ResourceHint]) -> None:
+        """Ask any observer to look at resources."""
+        self._send(self._inner.observe, hints)
 
-    def _send(self, send: Callable[[], None], stack_id: str) -> None:
-        self._boundary.contain(send, ErrorSubject(stack_id))
+    def _send(
+        self, send: Callable[[Sequence[ResourceHint]], None], hints: Sequence[ResourceHint]
+    ) -> None:
+        subject = ErrorSubject(shown_stacks(hints))
+        self._boundary.contain(partial(send, hints), subject)

@@ -19,7 +19,7 @@ from heat_convergence.common.evaluation.deferred_evaluation import evaluate_outs
 from heat_convergence.common.ids import IdFactory
 from heat_convergence.convergence.lifecycle import traversal
 from heat_convergence.convergence.lifecycle.context import TraversalContext
-from heat_convergence.convergence.lifecycle.dispatch import OutgoingMessage
+from heat_convergence.convergence.lifecycle.outgoing_messages import OutgoingMessage
 from heat_convergence.convergence.lifecycle.plan_storage import StartedTraversal
 from heat_convergence.convergence.lifecycle.snapshots.snapshot_completion import (
     get_ancestors_taking_snapshot,

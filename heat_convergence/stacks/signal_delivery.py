@@ -14,7 +14,7 @@ from typing import Any
 
 from heat_convergence.common.errors import Error, NotSupported, ResourceNotAvailable
 from heat_convergence.convergence.lifecycle.context import TraversalContext
-from heat_convergence.convergence.lifecycle.dispatch import OutgoingMessage
+from heat_convergence.convergence.lifecycle.outgoing_messages import OutgoingMessage
 from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.model.event import Event
 from heat_convergence.convergence.model.job import JobState, ObservedState

@@ -17,7 +17,7 @@ from heat_convergence.common.clock import Clock, utc_now
 from heat_convergence.common.ids import IdGenerator
 from heat_convergence.convergence.lifecycle import rollback, traversal
 from heat_convergence.convergence.lifecycle.context import TraversalContext
-from heat_convergence.convergence.lifecycle.dispatch import send_messages
+from heat_convergence.convergence.lifecycle.outgoing_messages import send_messages
 from heat_convergence.convergence.lifecycle.plan_storage import StartedTraversal
 from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.goal import Goal
@@ -26,6 +26,7 @@ from heat_convergence.convergence.planning.desired_state import (
     DesiredResource,
     build_desired_resources,
 )
+from heat_convergence.convergence.ports.bus import ResourceHint
 from heat_convergence.convergence.ports.settings import ConvergenceSettings
 from heat_convergence.convergence.ports.store import Store, Transaction
 from heat_convergence.engine.engine import Engine
@@ -44,9 +45,14 @@ class QueuedMessage(NamedTuple):
     version: int
     resource_ids: tuple[str, ...]
 
+    @property
+    def hint(self) -> ResourceHint:
+        """The content of the message."""
+        return ResourceHint(self.stack_id, self.version, self.resource_ids)
+
 
 class QueueBus:
-    """``convergence.ports.bus.Bus`` that keeps messages in a queue.
+    """``convergence.ports.bus.Bus`` that keeps messages in a queue, one for each stack.
 
     Attributes:
         sent_count_by_method: the number of messages by method.
@@ -58,18 +64,21 @@ class QueueBus:
         self.sent_count_by_method: Counter[str] = Counter()
         self.posted_job_count = 0
 
-    def converge(self, stack_id: str, version: int, resource_ids: Sequence[str]) -> None:
+    def converge(self, hints: Sequence[ResourceHint]) -> None:
         """Queue jobs for an engine."""
-        self.posted_job_count += len(resource_ids)
-        self._put(QueuedMessage("converge", stack_id, version, tuple(resource_ids)))
+        self.posted_job_count += sum(len(hint.resource_ids) for hint in hints)
+        self._put("converge", hints)
 
-    def observe(self, stack_id: str, version: int, resource_ids: Sequence[str]) -> None:
+    def observe(self, hints: Sequence[ResourceHint]) -> None:
         """Queue a request to poll resources."""
-        self._put(QueuedMessage("observe", stack_id, version, tuple(resource_ids)))
+        self._put("observe", hints)
 
-    def _put(self, message: QueuedMessage) -> None:
-        self.sent_count_by_method[message.method] += 1
-        self.pending.append(message)
+    def _put(self, method: str, hints: Sequence[ResourceHint]) -> None:
+        for hint in hints:
+            self.sent_count_by_method[method] += 1
+            self.pending.append(
+                QueuedMessage(method, hint.stack_id, hint.version, tuple(hint.resource_ids))
+            )
 
 
 class InProcessDaemons:
@@ -82,7 +91,7 @@ class InProcessDaemons:
     def deliver(self, message: QueuedMessage) -> None:
         """Hand a message to the daemon it is for."""
         handle = self.engine.converge if message.method == "converge" else self.observer.observe
-        handle(message.stack_id, message.version, message.resource_ids)
+        handle([message.hint])
 
     def handle_next(self) -> bool:
         """Handle the oldest message; return False if there is none."""

@@ -39,18 +39,19 @@ def test_edges_are_found_at_both_ends(graph):
         assert tx.graph.get_edges_at("stack-2", ["c"]) == []
 
 
-def unblocked(tx: Transaction, version: int, ids: str) -> list[str]:
+def unblocked(tx: Transaction, ids: str) -> list[str]:
     """Return those of the ids that need nothing unready."""
-    return [row.id for row in tx.leases.get_unblocked("stack-1", version, list(ids)).rows]
+    return [row.id for row in tx.leases.get_unblocked({"stack-1": list(ids)}).rows]
 
 
 def test_edges_are_separate_per_version(graph):
     with graph.store.transaction() as tx:
         tx.graph.add_edges("stack-1", 2, [Edge("c", "a", observed_ready=True)])
         assert Edge("c", "a", True) in tx.graph.get_edges_at("stack-1", ["c"])
-        assert unblocked(tx, 2, "a") == ["a"]
+        assert unblocked(tx, "ac") == ["a"]
         assert tx.readiness.find_unready_stacks(["stack-1"]) == {"stack-1"}
         tx.stacks.update("stack-1", version=2)
+        assert unblocked(tx, "ac") == ["a", "c"]
         assert not tx.readiness.find_unready_stacks(["stack-1"])
 
 
@@ -64,7 +65,7 @@ def test_edges_of_several_new_stacks_are_inserted_together(seeder):
         )
         assert set(tx.graph.get_edges_at("stack-1", ["b"])) == {Edge("a", "b"), Edge("b", None)}
         assert tx.graph.get_edges_at("other", ["z"]) == [Edge("z", None)]
-        assert unblocked(tx, 1, "a") == ["a"]
+        assert unblocked(tx, "a") == ["a"]
 
 
 def test_edge_is_unique(graph):
@@ -101,18 +102,19 @@ def test_clearing_graph_deletes_all_versions_of_one_stack(graph):
 
 def test_readiness_queries(graph):
     with graph.store.transaction() as tx:
-        assert unblocked(tx, 1, "abcde") == ["a", "b", "e"]
-        assert tx.leases.get_unblocked("stack-1", 1, []) == UnblockedResources()
-        assert tx.leases.get_unblocked("stack-2", 1, ["a"]) == UnblockedResources()
+        assert unblocked(tx, "abcde") == ["a", "b", "e"]
+        assert tx.leases.get_unblocked({"stack-1": []}) == UnblockedResources()
+        assert tx.leases.get_unblocked({"stack-2": ["a"]}) == UnblockedResources()
+        assert tx.leases.get_unblocked({}) == UnblockedResources()
         assert tx.readiness.find_unready(1, ["a", "e", "nobody"]) == {"a", "e"}
         assert tx.readiness.find_unready(1, []) == frozenset()
         tx.readiness.mark_ready(1, ["a", "e"])
         tx.readiness.mark_ready(1, [])
         tx.readiness.mark_ready(2, ["b"])
-        assert unblocked(tx, 1, "c") == []
+        assert unblocked(tx, "c") == []
         assert tx.readiness.find_unready(1, ["a", "b", "e"]) == {"b"}
         tx.readiness.mark_ready(1, ["b"])
-        assert unblocked(tx, 1, "cd") == ["c"]
+        assert unblocked(tx, "cd") == ["c"]
         assert tx.readiness.find_unready_stacks(["stack-1"])
         tx.readiness.mark_ready(1, ["c", "d"])
         assert not tx.readiness.find_unready_stacks(["stack-1"])
@@ -178,7 +180,7 @@ def test_takeovers_are_counted_per_resource_and_version(graph):
         assert tx.graph.count_takeovers(1, ["a"]) == {"a": 2}
         assert tx.graph.count_takeovers(2, ["e"]) == {}
         assert tx.graph.get_retry_counts(1, ["a"]) == {"a": 0}
-        assert tx.leases.get_unblocked("stack-1", 1, ["a", "e", "d"]).takeovers == {"a": 2, "e": 1}
+        assert tx.leases.get_unblocked({"stack-1": ["a", "e", "d"]}).takeovers == {"a": 2, "e": 1}
 
 
 def test_level_lets_those_start_that_wait_for_no_more(seeder):
@@ -197,16 +199,36 @@ def test_level_lets_those_start_that_wait_for_no_more(seeder):
         assert not tx.readiness.mark_level(1, ["b", "c", "d"], ReadinessLevel.HEALTHY)
         assert tx.readiness.find_released(1, list("abcd")) == frozenset()
         assert tx.readiness.mark_level(1, ["a"], ReadinessLevel.EXISTS)
-        assert unblocked(tx, 1, "bcd") == ["b"]
+        assert unblocked(tx, "bcd") == ["b"]
         assert tx.readiness.find_released(1, list("abcd")) == {"a"}
         assert tx.readiness.find_released(1, []) == frozenset()
         assert not tx.readiness.mark_level(1, ["a"], ReadinessLevel.EXISTS)
         assert tx.readiness.mark_level(1, ["a"], ReadinessLevel.HEALTHY)
-        assert unblocked(tx, 1, "bcd") == ["b", "c"]
+        assert unblocked(tx, "bcd") == ["b", "c"]
         assert tx.readiness.find_unready(1, ["a"]) == {"a"}
         tx.readiness.mark_ready(1, ["a"])
-        assert unblocked(tx, 1, "bcd") == ["b", "c", "d"]
+        assert unblocked(tx, "bcd") == ["b", "c", "d"]
         assert tx.readiness.find_unready(1, ["a"]) == frozenset()
+
+
+def test_unblocked_resources_of_several_stacks_are_found_by_one_statement(graph):
+    other = stack_row("stack-2", version=4)
+    graph.stack(other)
+    graph.stack(stack_row("stack-3"))
+    graph.resources(*(resource_row(name, stack_id="stack-2") for name in "xyz"))
+    graph.resources(resource_row("of-stack-3", stack_id="stack-3"))
+    with graph.store.transaction() as tx:
+        tx.graph.add_edges("stack-2", 3, [Edge("y", "x")])
+        edges = [Edge("x", "y"), Edge("z", "x", observed_ready=True)]
+        tx.graph.add_edges("stack-2", 4, edges)
+        tx.graph.count_takeovers(4, ["x"])
+        tx.graph.count_takeovers(1, ["c", "e"])
+        found = tx.leases.get_unblocked(
+            {"stack-1": ["c", "e"], "stack-2": ["x", "y", "of-stack-3"], "nothing": ["nobody"]}
+        )
+        assert [row.id for row in found.rows] == ["e", "x"]
+        assert found.stacks == {"stack-1": tx.stacks.get("stack-1"), "stack-2": other}
+        assert found.takeovers == {"e": 1, "x": 1}
 
 
 def test_reads_at_rest_are_counted_by_observed_state(seeder):

@@ -92,11 +92,11 @@ def test_unblocked_resources_with_project_workload(seeder):
         schedulable_job("e", "u", project_id="q", job_state=JobState.POSTED),
     )
     with seeder.store.transaction() as tx:
-        found = tx.leases.get_unblocked("stack-2", 3, ["a"])
+        found = tx.leases.get_unblocked({"stack-2": ["a"]})
         assert found.workload == Workload(posted=2, running=1)
     seeder.resources(schedulable_job("d", "u"))
     with seeder.store.transaction() as tx:
-        found = tx.leases.get_unblocked("stack-2", 3, ["a"])
+        found = tx.leases.get_unblocked({"stack-2": ["a"]})
         assert found.workload == Workload(posted=2, running=1, has_schedulable=True)
 
 

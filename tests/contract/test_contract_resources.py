@@ -90,8 +90,8 @@ def test_narrow_reads_omit_wide_columns(seeder):
 def test_full_reads_include_wide_columns(seeder):
     seeder.resources(FULL)
     with seeder.store.transaction() as tx:
-        found = tx.leases.get_unblocked("stack-1", 1, ["full", "nobody"])
-        assert (found.stack, found.rows) == (tx.stacks.get("stack-1"), [FULL])
+        found = tx.leases.get_unblocked({"stack-1": ["full", "nobody"]})
+        assert (found.stacks, found.rows) == ({"stack-1": tx.stacks.get("stack-1")}, [FULL])
         assert tx.resources.get_by_stack("stack-1") == [FULL]
 
 

@@ -63,7 +63,7 @@ def test_every_reader_restores_deduplicated_values(filled):
     with SqlStore(filled).transaction() as tx:
         rows = [
             *tx.resources.get(["a"]),
-            *tx.leases.get_unblocked("stack-1", 1, ["b"]).rows,
+            *tx.leases.get_unblocked({"stack-1": ["b"]}).rows,
             *tx.resources.get_by_stack("stack-1"),
         ]
         found = [row.physical for row in rows]

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from kombu import Connection, Producer
 from oslo_config import cfg
 
+from heat_convergence.convergence.ports.bus import ResourceHint
 from heat_convergence.rpc import messages
 from heat_convergence.rpc.bus import RpcBus
 from heat_convergence.rpc.server import create_engine_server
@@ -52,8 +53,8 @@ class RecordedEngine:
         self.stack_ids: list[str] = []
         self.called = threading.Event()
 
-    def converge(self, stack_id: str, _version: int, _ids: Sequence[str]) -> None:
-        self.stack_ids.append(stack_id)
+    def converge(self, hints: Sequence[ResourceHint]) -> None:
+        self.stack_ids += [hint.stack_id for hint in hints]
         self.called.set()
 
 
@@ -74,7 +75,7 @@ def test_garbage_in_the_queue_is_dropped_and_the_next_message_processed(rabbit_u
                     content_type=content_type,
                     content_encoding="utf-8",
                 )
-        RpcBus(transport).converge("s2", 1, ["a"])
+        RpcBus(transport).converge([ResourceHint("s2", 1, ("a",))])
         assert engine.called.wait(ARRIVES_S)
         assert engine.stack_ids == ["s2"]
     finally:

@@ -14,7 +14,8 @@ from heat_convergence.convergence.model.job import IN_FLIGHT, JobState
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.transition_rules import JobTransition
 from heat_convergence.convergence.ports.store import Transaction
-from heat_convergence.engine import claims, engine, outcomes
+from heat_convergence.engine import outcomes
+from heat_convergence.engine.claiming import claims, job_claims, preparation
 from heat_convergence.engine.execution import Outcome
 from heat_convergence.engine.jobs import Job
 from heat_convergence.observer.sweep import Sweep
@@ -66,21 +67,21 @@ def _ignore_lost_leases(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _claim_leased_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     """Claim rows although another worker has their lease."""
-    original = engine.is_claimable
+    original = preparation.is_claimable
 
     def careless(row: Resource, version: int, now: datetime) -> bool:
         return original(row, version, now) or (
             row.job.version == version and row.lease.is_active(now)
         )
 
-    monkeypatch.setattr(engine, "is_claimable", careless)
+    monkeypatch.setattr(preparation, "is_claimable", careless)
     # The store itself would refuse the claim of a job that is not POSTED.
     monkeypatch.setattr(MemoryJobRepository, "_check", lambda *args: None)
 
 
 def _claim_with_two_statements(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let no job be claimed with one statement, so that all claims lock their rows first."""
-    monkeypatch.setattr(engine, "can_claim_at_once", lambda *args: False)
+    monkeypatch.setattr(job_claims, "can_claim_at_once", lambda *args: False)
 
 
 def _claim_changed_rows(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,7 +93,7 @@ def _claim_changed_rows(monkeypatch: pytest.MonkeyPatch) -> None:
         locked = {row.id for row in tx.leases.lock_claimable([job.row.id for job in prepared])}
         return [job for job in prepared if job.row.id in locked]
 
-    monkeypatch.setattr(engine, "lock_prepared", careless)
+    monkeypatch.setattr(job_claims, "lock_prepared", careless)
     _claim_with_two_statements(monkeypatch)
     # The store itself would refuse the claim of a job that is not POSTED.
     monkeypatch.setattr(MemoryJobRepository, "_check", lambda *args: None)

@@ -86,7 +86,7 @@ def test_nested_stacks_and_breakpoints_occur() -> None:
         occurrences += run_history(seed, "memory").occurrences
     expected = {
         "nested stack created", "nested stack deleted", "nested stack failed", "breakpoint",
-        "nested breakpoint", "user clear_hook",
+        "nested breakpoint", "user clear_hook", "jobs of several stacks in a message",
     }  # fmt: skip
 
     assert {name for name in expected if occurrences[name] < 3} == set(), occurrences

@@ -17,7 +17,8 @@ from heat_convergence.common import errors
 from heat_convergence.common.failures import Unavailable
 from heat_convergence.common.transactions import retry_transaction
 from heat_convergence.convergence.lifecycle.context import TraversalContext
-from heat_convergence.convergence.lifecycle.dispatch import dispatch_next, send_messages
+from heat_convergence.convergence.lifecycle.dispatch import dispatch_next
+from heat_convergence.convergence.lifecycle.outgoing_messages import send_messages
 from heat_convergence.convergence.lifecycle.plan_storage import StartedTraversal
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.ports.store import Transaction

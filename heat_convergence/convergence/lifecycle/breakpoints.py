@@ -17,8 +17,8 @@ from heat_convergence.common import errors
 from heat_convergence.convergence.lifecycle import breakpoint_reasons, dispatch
 from heat_convergence.convergence.lifecycle.completion import is_marked_unhealthy
 from heat_convergence.convergence.lifecycle.context import TraversalContext
-from heat_convergence.convergence.lifecycle.dispatch import OutgoingMessage, Recipient
 from heat_convergence.convergence.lifecycle.observations import goal_state
+from heat_convergence.convergence.lifecycle.outgoing_messages import OutgoingMessage, Recipient
 from heat_convergence.convergence.model import job_transitions
 from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.job import DesiredState, JobState, Verb

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from heat_convergence.convergence.lifecycle.context import TraversalContext
-from heat_convergence.convergence.lifecycle.dispatch import OutgoingMessage
 from heat_convergence.convergence.lifecycle.nested import parent_notification
+from heat_convergence.convergence.lifecycle.outgoing_messages import OutgoingMessage
 from heat_convergence.convergence.lifecycle.readiness import window_reads
 from heat_convergence.convergence.lifecycle.snapshots import snapshot_completion
 from heat_convergence.convergence.model import job_transitions

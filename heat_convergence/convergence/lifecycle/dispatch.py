@@ -12,38 +12,15 @@ posts; ADR 5 has the reasons.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from enum import Enum
 
 from heat_convergence.convergence.lifecycle.context import TraversalContext
+from heat_convergence.convergence.lifecycle.outgoing_messages import OutgoingMessage
 from heat_convergence.convergence.model import job_transitions
 from heat_convergence.convergence.model.job import JobState, Workload
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.stack import Stack
-from heat_convergence.convergence.ports.bus import Bus
 from heat_convergence.convergence.ports.settings import ConvergenceSettings
 from heat_convergence.convergence.ports.store import Transaction
-
-
-class Recipient(Enum):
-    """The recipient of a message."""
-
-    ENGINE = "engine"
-    OBSERVER = "observer"
-
-
-@dataclass(frozen=True, slots=True)
-class OutgoingMessage:
-    """A message to send after the commit.
-
-    It names jobs of one traversal for the engines, or resources that the observers are
-    to record; without resources it is about the stack itself.
-    """
-
-    stack_id: str
-    version: int
-    resource_ids: tuple[str, ...]
-    recipient: Recipient = Recipient.ENGINE
 
 
 def schedule_leaves(
@@ -88,7 +65,9 @@ def schedule_leaves(
 def message_of_jobs(stack: Stack, posted: Iterable[str]) -> tuple[OutgoingMessage, ...]:
     """Return the message of a stack's jobs that were posted; none for no jobs."""
     ids = tuple(sorted(posted))
-    return (OutgoingMessage(stack.id, stack.version, ids),) if ids else ()
+    if not ids:
+        return ()
+    return (OutgoingMessage(stack.id, stack.version, ids, project_id=stack.project_id),)
 
 
 def post_first(
@@ -141,7 +120,10 @@ def dispatch_round_robin(
     by_traversal: dict[tuple[str, int], list[str]] = {}
     for job in jobs:
         by_traversal.setdefault((job.stack_id, job.version), []).append(job.resource_id)
-    return tuple(OutgoingMessage(*key, tuple(ids)) for key, ids in by_traversal.items())
+    return tuple(
+        OutgoingMessage(*key, tuple(ids), project_id=project_id)
+        for key, ids in by_traversal.items()
+    )
 
 
 def dispatch_next(
@@ -157,50 +139,3 @@ def _room_on_bus(load: Workload, settings: ConvergenceSettings) -> int:
         return 0
     in_hand = load.posted + load.running
     return max(0, min(settings.jobs_on_bus - load.posted, settings.jobs_in_hand - in_hand))
-
-
-def merge_messages(outgoing_messages: Sequence[OutgoingMessage]) -> tuple[OutgoingMessage, ...]:
-    """Merge the messages of each traversal into one; those about a stack itself stay."""
-    merged: dict[tuple[str, int, Recipient], OutgoingMessage] = {}
-    about_stacks = []
-    for message in outgoing_messages:
-        key = (message.stack_id, message.version, message.recipient)
-        if not message.resource_ids:
-            about_stacks.append(message)
-        elif key in merged:
-            ids = (*merged[key].resource_ids, *message.resource_ids)
-            merged[key] = replace(message, resource_ids=ids)
-        else:
-            merged[key] = message
-    return (*about_stacks, *merged.values())
-
-
-def own_job_ids(outgoing_messages: Sequence[OutgoingMessage], stack: Stack) -> tuple[str, ...]:
-    """Return the jobs of the stack among those of the messages."""
-    return tuple(
-        job
-        for message in outgoing_messages
-        if message.stack_id == stack.id and message.recipient is Recipient.ENGINE
-        for job in message.resource_ids
-    )
-
-
-def send_messages(
-    bus: Bus, outgoing_messages: Iterable[OutgoingMessage], settings: ConvergenceSettings
-) -> None:
-    """Send messages, jobs in batches of at most ``batch_size``.
-
-    Called after the commit: a message must not arrive before the rows that it is about.
-    """
-    for message in outgoing_messages:
-        if message.recipient is Recipient.OBSERVER:
-            bus.observe(message.stack_id, message.version, message.resource_ids)
-            continue
-        for batch in batches(message.resource_ids, settings.batch_size):
-            bus.converge(message.stack_id, message.version, batch)
-
-
-def batches(ids: Iterable[str], size: int) -> Iterable[tuple[str, ...]]:
-    """Return the ids in tuples of at most ``size``."""
-    every = tuple(ids)
-    return (every[at : at + size] for at in range(0, len(every), size))

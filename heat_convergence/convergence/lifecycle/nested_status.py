@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from heat_convergence.convergence.lifecycle.context import TraversalContext
-from heat_convergence.convergence.lifecycle.dispatch import OutgoingMessage
 from heat_convergence.convergence.lifecycle.nested.parent_notification import (
     is_observed_busy,
     propagate_to_ancestors,
 )
 from heat_convergence.convergence.lifecycle.observations import Observations
+from heat_convergence.convergence.lifecycle.outgoing_messages import OutgoingMessage
 from heat_convergence.convergence.model import job_transitions
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.stack import Stack

@@ -12,7 +12,7 @@ from typing import Any
 from heat_convergence.convergence.lifecycle import breakpoints, dispatch
 from heat_convergence.convergence.lifecycle.completion import complete_traversal
 from heat_convergence.convergence.lifecycle.context import TraversalContext
-from heat_convergence.convergence.lifecycle.dispatch import OutgoingMessage
+from heat_convergence.convergence.lifecycle.outgoing_messages import OutgoingMessage, own_job_ids
 from heat_convergence.convergence.model import job_transitions
 from heat_convergence.convergence.model.action import Status
 from heat_convergence.convergence.model.job import JobState, Workload
@@ -57,7 +57,7 @@ class StartedTraversal:
     @property
     def own_job_ids(self) -> tuple[str, ...]:
         """The stack's own jobs among those of the messages."""
-        return dispatch.own_job_ids(self.outgoing_messages, self.stack)
+        return own_job_ids(self.outgoing_messages, self.stack)
 
 
 def store_plan(
@@ -140,7 +140,7 @@ def _start(
     if all(row.job.state is JobState.CANCELLED for row in jobs):
         messages = (*messages, *complete_traversal(tx, stack, context))
     may_wait = any(row.job.state is JobState.SCHEDULABLE for row in jobs)
-    waits = may_wait and not dispatch.own_job_ids(messages, stack)
+    waits = may_wait and not own_job_ids(messages, stack)
     return StartedTraversal(stack, messages, waits_for_bus=waits)
 
 

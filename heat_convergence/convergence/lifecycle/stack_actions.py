@@ -16,8 +16,8 @@ from heat_convergence.convergence.lifecycle import (
     traversal,
 )
 from heat_convergence.convergence.lifecycle.context import TraversalContext
-from heat_convergence.convergence.lifecycle.dispatch import OutgoingMessage
 from heat_convergence.convergence.lifecycle.nested.detach import lock_nested_tree
+from heat_convergence.convergence.lifecycle.outgoing_messages import OutgoingMessage
 from heat_convergence.convergence.lifecycle.plan_storage import StartedTraversal
 from heat_convergence.convergence.lifecycle.progress.failures import stop_traversal
 from heat_convergence.convergence.lifecycle.progress.result import ProgressResult

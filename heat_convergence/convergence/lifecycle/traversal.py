@@ -16,7 +16,7 @@ from typing import Any
 from heat_convergence.common import errors
 from heat_convergence.convergence.lifecycle.completion import fail_ancestor_snapshots
 from heat_convergence.convergence.lifecycle.context import TraversalContext
-from heat_convergence.convergence.lifecycle.dispatch import OutgoingMessage
+from heat_convergence.convergence.lifecycle.outgoing_messages import OutgoingMessage
 from heat_convergence.convergence.lifecycle.partial.part_checks import (
     list_hashes_of_others,
     lock_rows,

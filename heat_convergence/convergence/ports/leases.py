@@ -17,13 +17,13 @@ class UnblockedResources:
     """Resources that need nothing unready, and what a worker reads together with them.
 
     Attributes:
-        stack: their stack; None where there are none.
+        stacks: their stacks, by id.
         rows: whole rows, by id.
         takeovers: how many workers have ended over the job of each, where any has.
-        workload: what is under way in the project of the stack.
+        workload: what is under way in the project of the stacks.
     """
 
-    stack: Stack | None = None
+    stacks: Mapping[str, Stack] = field(default_factory=dict)
     rows: Sequence[Resource] = ()
     takeovers: Mapping[str, int] = field(default_factory=dict)
     workload: Workload = field(default_factory=Workload)
@@ -32,15 +32,14 @@ class UnblockedResources:
 class LeaseRepository(Protocol):
     """Locks of a worker that has leased, or is about to lease, resources."""
 
-    def get_unblocked(
-        self, stack_id: str, version: int, ids: Collection[str]
-    ) -> UnblockedResources:
-        """Return the rows of a stack that need nothing unready, without locks.
+    def get_unblocked(self, ids: Mapping[str, Collection[str]]) -> UnblockedResources:
+        """Return rows that need nothing unready in the traversals of their stacks, without locks.
+
+        What a row needs must be ready in the version of its stack (RULE 2).
 
         Args:
-            stack_id: The stack; rows of others are left out.
-            version: The traversal in which what a row needs must be ready (RULE 2).
-            ids: The rows' ids.
+            ids: The rows' ids, by stack; rows of other stacks are left out. The stacks are of one
+                project.
         """
 
     def claim_unchanged(

@@ -12,7 +12,6 @@ from heat_convergence.convergence.model.transition_rules import JobTransition
 from heat_convergence.convergence.ports.leases import LeaseRepository, UnblockedResources
 from heat_convergence.db.repositories.base import SqlRepository
 from heat_convergence.db.statements import stack_rows
-from heat_convergence.db.statements.edge_rows import VERSION, edge_parameters
 from heat_convergence.db.statements.resource_rows import (
     COLUMNS,
     NARROW_COLUMNS,
@@ -31,7 +30,10 @@ from heat_convergence.db.tables import stack as stack_table
 
 _TAKEOVER_COUNT = (
     sa.select(sa.func.max(resource_graph.c.takeover_count))
-    .where(resource_graph.c.resource_id == resource.c.id, resource_graph.c.version == VERSION)
+    .where(
+        resource_graph.c.resource_id == resource.c.id,
+        resource_graph.c.version == stack_table.c.version,
+    )
     .scalar_subquery()
 )
 _OTHER, _OWN = resource.alias(), stack_table.alias()
@@ -56,10 +58,10 @@ _GET_UNBLOCKED = (
     select_by_ids([*COLUMNS, *stack_rows.COLUMNS, *_WORKLOAD, _TAKEOVER_COUNT])
     .join(stack_table, stack_table.c.id == resource.c.stack_id)
     .where(
-        stack_table.c.id == sa.bindparam("stack"),
+        stack_table.c.id.in_(sa.bindparam("stacks", expanding=True)),
         ~sa.exists().where(
             resource_graph.c.needed_by == resource.c.id,
-            resource_graph.c.version == VERSION,
+            resource_graph.c.version == stack_table.c.version,
             resource_graph.c.observed_ready == sa.false(),
         ),
     )
@@ -71,19 +73,23 @@ _LOCK_HELD = for_update(select_by_ids([resource.c.id, resource.c.version]).where
 class SqlLeaseRepository(SqlRepository, LeaseRepository):
     """Leases on a database connection."""
 
-    def get_unblocked(
-        self, stack_id: str, version: int, ids: Collection[str]
-    ) -> UnblockedResources:
-        """Return the rows of a stack that need nothing unready, without locks."""
-        parameters = {**edge_parameters(version, ids), "stack": stack_id}
-        found = self._connection.execute(_GET_UNBLOCKED, parameters).all() if ids else []
+    def get_unblocked(self, ids: Mapping[str, Collection[str]]) -> UnblockedResources:
+        """Return rows that need nothing unready, without locks."""
+        every_id, stacks = sorted(set().union(*ids.values())), sorted(ids)
+        if not every_id:
+            return UnblockedResources()
+        parameters = {"ids": every_id, "stacks": stacks, "stack": stacks[0]}
+        found = self._connection.execute(_GET_UNBLOCKED, parameters).all()
         if not found:
             return UnblockedResources()
         width = len(COLUMNS)
         rows = from_rows(self._connection, [row[:width] for row in found])
+        stack_values = {
+            row.stack_id: each[width:-4] for row, each in zip(rows, found, strict=True)
+        }
         posted, running, schedulable = found[0][-4:-1]
         return UnblockedResources(
-            stack_rows.from_row(found[0][width:-4]),
+            {stack_id: stack_rows.from_row(each) for stack_id, each in stack_values.items()},
             rows,
             {row.id: each[-1] for row, each in zip(rows, found, strict=True) if each[-1]},
             Workload(posted, running, has_schedulable=bool(schedulable)),

@@ -1,8 +1,8 @@
 """The creation of several nested stacks in one transaction.
 
-Called by ``executor`` with jobs of one message, all of one stack.  Decides how many stacks share
-a transaction.  A job with a mistake is left out, and if the database refuses the rows, all are:
-each is then done alone, which records what is wrong with it.
+Called by ``executor`` with jobs of one message, all of one tree of stacks.  Decides how many
+stacks share a transaction.  A job with a mistake is left out, and if the database refuses the
+rows, all are: each is then done alone, which records what is wrong with it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from heat_convergence.common.error_boundary import TRANSACTION_ERRORS
 from heat_convergence.common.errors import Error
 from heat_convergence.convergence.lifecycle import traversal
 from heat_convergence.convergence.lifecycle.context import TraversalContext
-from heat_convergence.convergence.lifecycle.dispatch import OutgoingMessage
+from heat_convergence.convergence.lifecycle.outgoing_messages import OutgoingMessage
 from heat_convergence.convergence.lifecycle.traversal import NewGoal
 from heat_convergence.convergence.model.job import ObservedState
 from heat_convergence.convergence.planning.job_steps import JobStep

@@ -19,8 +19,8 @@ from heat_convergence.common.ids import IdFactory
 from heat_convergence.common.stored_values import is_readable
 from heat_convergence.convergence.lifecycle import rollback, traversal
 from heat_convergence.convergence.lifecycle.context import TraversalContext
-from heat_convergence.convergence.lifecycle.dispatch import OutgoingMessage
 from heat_convergence.convergence.lifecycle.nested import detach
+from heat_convergence.convergence.lifecycle.outgoing_messages import OutgoingMessage
 from heat_convergence.convergence.lifecycle.traversal import Initiator, TraversalRequest
 from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.goal import Goal
@@ -121,7 +121,7 @@ class NestedStackExecutor:
             return self._record(Outcome(job, error=error), token), ()
 
     def prepare_together(self, jobs: Sequence[Job]) -> Iterator[list[Creation]]:
-        """Yield the creations among jobs of one stack, as they may share transactions."""
+        """Yield the creations among jobs of one tree, as they may share transactions."""
         creations = [job for job in jobs if is_creation(job)]
         return prepare_batches(creations, self._prepare_creation) if creations[1:] else iter(())
 

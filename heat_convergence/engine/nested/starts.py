@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from heat_convergence.common.transactions import Wait, retry_transaction
-from heat_convergence.convergence.lifecycle.dispatch import (
+from heat_convergence.convergence.lifecycle.outgoing_messages import (
     OutgoingMessage,
     Recipient,
     merge_messages,
@@ -52,14 +52,17 @@ class NestedStarts:
     hold_slot: Callable[[str | None], AbstractContextManager[None]]
 
     def start(self, jobs: Sequence[Job], token: str) -> None:
-        """Start the traversals of nested stacks, all of one stack, when it is its turn."""
-        if jobs:
-            stack = jobs[0].stack
+        """Start the traversals of nested stacks, when it is their turn."""
+        by_tree: dict[str, list[Job]] = {}
+        for job in jobs:
+            by_tree.setdefault(job.row.identity.root_id, []).append(job)
+        for some in by_tree.values():
+            stack = some[0].stack
             with self.hold_slot(None if stack is None else stack.project_id):
-                self._start_all(jobs, token)
+                self._start_all(some, token)
 
     def _start_all(self, jobs: Sequence[Job], token: str) -> None:
-        """Start the traversals of nested stacks.
+        """Start the traversals of nested stacks, all of one tree.
 
         Empty nested stacks end at once; the observers get one message about all of them,
         as the cost of processing it hardly depends on their number.

@@ -15,26 +15,29 @@ from heat_convergence.testing.memory.tables import MemoryRepository
 class MemoryLeaseRepository(MemoryRepository, LeaseRepository):
     """Leases of resources in a dictionary."""
 
-    def get_unblocked(
-        self, stack_id: str, version: int, ids: Collection[str]
-    ) -> UnblockedResources:
-        """Return the rows of a stack that need nothing unready."""
-        blocked = self._tables.find_blocked(version)
+    def get_unblocked(self, ids: Mapping[str, Collection[str]]) -> UnblockedResources:
+        """Return rows that need nothing unready in the traversals of their stacks."""
+        stacks = {key: self._tables.stacks[key] for key in ids if key in self._tables.stacks}
+        versions = {stack.version for stack in stacks.values()}
+        blocked = {version: self._tables.find_blocked(version) for version in versions}
         rows = [
             row
-            for row in self._tables.resources_by_id(ids)
-            if row.stack_id == stack_id and row.id not in blocked
+            for row in self._tables.resources_by_id(set().union(*ids.values()))
+            if row.stack_id in stacks and row.id not in blocked[stacks[row.stack_id].version]
         ]
         if not rows:
             return UnblockedResources()
+        found = {row.stack_id: stacks[row.stack_id] for row in rows}
+        in_version = {row.id: stacks[row.stack_id].version for row in rows}
         counts = {
             edge.resource_id: edge.takeover_count
+            for version in versions
             for edge in self._tables.edges(version)
-            if edge.takeover_count and any(edge.resource_id == row.id for row in rows)
+            if edge.takeover_count and in_version.get(edge.resource_id) == version
         }
-        stack = self._tables.stacks[stack_id]
-        workload = MemoryJobRepository(self._tables).get_workload(stack.project_id)
-        return UnblockedResources(stack, rows, counts, workload)
+        project_id = stacks[min(stacks)].project_id
+        workload = MemoryJobRepository(self._tables).get_workload(project_id)
+        return UnblockedResources(found, rows, counts, workload)
 
     def claim_unchanged(
         self, row: Resource, transition: JobTransition, columns: Mapping[str, object]

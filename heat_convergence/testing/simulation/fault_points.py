@@ -67,11 +67,9 @@ class FaultInjectingLeases(LeaseRepository):
         self._fault: str | None = None
         self._is_fault_drawn = False
 
-    def get_unblocked(
-        self, stack_id: str, version: int, ids: Collection[str]
-    ) -> UnblockedResources:
+    def get_unblocked(self, ids: Mapping[str, Collection[str]]) -> UnblockedResources:
         """Read rows as the store does."""
-        return self._inner.get_unblocked(stack_id, version, ids)
+        return self._inner.get_unblocked(ids)
 
     def claim_unchanged(
         self, row: Resource, transition: JobTransition, columns: Mapping[str, object]

@@ -13,11 +13,11 @@ from typing import NoReturn
 from heat_convergence.common import errors
 from heat_convergence.convergence.model.action import Action
 from heat_convergence.resources.protocol.verb_values import ResourceContext
-from heat_convergence.testing.simulation.bus import SimulatedMessage
 from heat_convergence.testing.simulation.exception_points import (
     ExceptionPoints,
     UnexpectedFault,
 )
+from heat_convergence.testing.simulation.messaging.bus import SimulatedMessage
 from heat_convergence.testing.simulation.simulation_context import RunningTask, SimulationContext
 from heat_convergence.testing.simulation.tasks import GreenletTask, ProcessTerminated
 

@@ -14,7 +14,7 @@ from heat_convergence.common.clock import Clock
 from heat_convergence.common.error_log import ErrorLog, ErrorSubject
 from heat_convergence.common.fair_executor import SlotGroups
 from heat_convergence.common.ids import IdFactory
-from heat_convergence.convergence.ports.bus import Bus
+from heat_convergence.convergence.ports.bus import Bus, ResourceHint, shown_versions
 from heat_convergence.engine.engine import Engine
 from heat_convergence.engine.execution import Outcome
 from heat_convergence.engine.jobs import Job
@@ -31,7 +31,7 @@ from heat_convergence.observer.observer import Observer
 from heat_convergence.resources.protocol.resource_type import ResourceType
 from heat_convergence.resources.registry import ResourceTypeRegistry
 from heat_convergence.stacks.daemon_services import DaemonServices
-from heat_convergence.testing.simulation.bus import SimulatedBus, SimulatedMessage
+from heat_convergence.testing.simulation.arrived_hints import ArrivedHints, as_messages
 from heat_convergence.testing.simulation.cloud_reads.watched_type import WatchedType
 from heat_convergence.testing.simulation.exception_points import (
     ContainedErrorLog,
@@ -43,6 +43,7 @@ from heat_convergence.testing.simulation.fault_points import (
     FaultInjectingCalls,
     FaultInjectingStore,
 )
+from heat_convergence.testing.simulation.messaging.bus import SimulatedBus, SimulatedMessage
 from heat_convergence.testing.simulation.process import SimulatedProcess
 from heat_convergence.testing.simulation.resource_types import (
     ImmutableType,
@@ -163,6 +164,9 @@ class SimulatedEngine(ServiceProcess):
             worker_id=self.worker_id,
             journal=PreparationJournal(self._keep_journal),
         )
+        self._arrived = ArrivedHints(
+            self, simulation.config.message_wait_s / 5, self._converge_together
+        )
         simulation.event_queue.schedule_after(
             simulation.settings.lease_s / 3, lambda: self._renew(incarnation)
         )
@@ -177,10 +181,20 @@ class SimulatedEngine(ServiceProcess):
         take_over_jobs(self.daemon_services(), [ended], prepared)
 
     def handle_message(self, message: SimulatedMessage) -> None:
-        """Start a task that performs the jobs of the message."""
+        """Start a task that performs the jobs of the message, at once or when it has time."""
+        if not self._arrived.keep(message):
+            self._converge(message.hints)
+
+    def _converge_together(self, hints: Sequence[ResourceHint]) -> None:
+        for message in as_messages(hints):
+            self._converge(message)
+
+    def _converge(self, hints: Sequence[ResourceHint]) -> None:
+        if len(hints) > 1:
+            self.simulation.occurrences["jobs of several stacks in a message"] += 1
         self.run_task(
-            f"converge {message.version}",
-            lambda: self.engine.converge(message.stack_id, message.version, message.resource_ids),
+            f"converge {shown_versions(hints)}",
+            lambda: self.engine.converge(hints),
             self.worker_id,
         )
 
@@ -239,7 +253,7 @@ class SimulatedObserver(ServiceProcess):
                 services, self.observer, self.watch, request_tick=self._request_tick
             )
         )
-        self._arrived: list[SimulatedMessage] = []  # lost with the process
+        self._arrived = ArrivedHints(self, config.message_wait_s, self._observe_together)
         self._ticking = False
         self._tick_requested = False
         self._tick_number = 0
@@ -249,30 +263,15 @@ class SimulatedObserver(ServiceProcess):
 
     def handle_message(self, message: SimulatedMessage) -> None:
         """Start a task that polls the resources of the message, at once or when it has time."""
-        wait_s = self.simulation.config.message_wait_s
-        if wait_s and message.resource_ids:
-            self._arrived.append(message)
-            if len(self._arrived) == 1:
-                self._schedule_arrived(wait_s)
-            return
-        self.run_task(
-            f"observe {message.version}",
-            lambda: self.observer.observe(message.stack_id, message.version, message.resource_ids),
-        )
+        if not self._arrived.keep(message):
+            self.run_task(
+                f"observe {message.version}", lambda: self.observer.observe(message.hints)
+            )
 
-    def _schedule_arrived(self, wait_s: float) -> None:
-        """Schedule the task that processes together what has arrived by then."""
-        simulation, arrived = self.simulation, self._arrived
-        delay_s = simulation.faults.random_between(f"{self.name}/messages", 0.0, wait_s)
-        simulation.event_queue.schedule_after(delay_s, lambda: self._start_together(arrived))
-
-    def _start_together(self, arrived: list[SimulatedMessage]) -> None:
-        if not self.alive or self._arrived is not arrived:
-            return
-        self._arrived = []
+    def _observe_together(self, hints: Sequence[ResourceHint]) -> None:
         named: dict[str, list[str]] = {}
-        for message in arrived:
-            named.setdefault(message.stack_id, []).extend(message.resource_ids)
+        for hint in hints:
+            named.setdefault(hint.stack_id, []).extend(hint.resource_ids)
         if len(named) > 1:
             self.simulation.occurrences["stacks observed together"] += 1
         self.run_task("observe together", lambda: self.observer.observe_together(named))

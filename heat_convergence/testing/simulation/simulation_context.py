@@ -18,13 +18,13 @@ from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.ports.settings import ConvergenceSettings
 from heat_convergence.convergence.ports.store import Store
 from heat_convergence.resources.protocol.verb_values import ResourceContext
-from heat_convergence.testing.simulation.bus import MessageRouter
 from heat_convergence.testing.simulation.cloud import SimulatedCloud
 from heat_convergence.testing.simulation.cloud_reads.cloud_view import CloudView
 from heat_convergence.testing.simulation.cloud_reads.read_ages import ReadAges
 from heat_convergence.testing.simulation.event_queue import EventQueue
 from heat_convergence.testing.simulation.fault_injector import FaultInjector
 from heat_convergence.testing.simulation.invariant_checker import InvariantChecker, TaskClaims
+from heat_convergence.testing.simulation.messaging.bus import MessageRouter
 from heat_convergence.testing.simulation.readiness.level_rule import LevelRule
 from heat_convergence.testing.simulation.readiness.window_rule import WindowRule
 from heat_convergence.testing.simulation.service_outages import ServiceOutages
@@ -44,8 +44,8 @@ class EnvironmentConfig:
             shortest time.
         group_size: how many calls an engine records at once.
         max_work_s: the longest time the cloud takes for a call.
-        message_wait_s: the longest time that messages wait for a busy observer, which processes
-            those together that have arrived meanwhile.
+        message_wait_s: the longest time that messages wait for a busy observer, which handles
+            those together that have arrived meanwhile; for a busy engine it is a fifth.
         concurrent_polls: 1 if observations do not delay the pass that has started them.
         exception_points: whether every call of a port or a type is a point of a fault.
         watch: whether observers read complete stacks and repair their drift.

@@ -58,7 +58,7 @@ def test_unchanged_row_is_claimed(seeder):
     seeder.resources(row)
     later = job_transitions.repost(time_at(8))
     with seeder.store.transaction() as tx:
-        (read,) = tx.leases.get_unblocked("stack-1", 1, ["full"]).rows
+        (read,) = tx.leases.get_unblocked({"stack-1": ["full"]}).rows
         tx.jobs.apply(["full"], later.with_marks("again"))
         tx.resources.update_each({"full": {"data": {"k": "w"}, "sensitive": False}})
         assert tx.leases.claim_unchanged(read, CLAIM, {"status": Status.IN_PROGRESS})

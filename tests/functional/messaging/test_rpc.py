@@ -15,6 +15,7 @@ from oslo_context.context import RequestContext, get_current
 from oslo_messaging.exceptions import MessageDeliveryFailure
 
 from heat_convergence.common.failures import Unavailable
+from heat_convergence.convergence.ports.bus import ResourceHint
 from heat_convergence.rpc import messages
 from heat_convergence.rpc.bus import RpcBus
 from heat_convergence.rpc.server import (
@@ -28,6 +29,10 @@ from heat_convergence.rpc.transport import create_transport
 ARRIVES_S = 10
 
 
+HINT = ResourceHint("s1", 3, ("a",))
+ENCODED = {"stack_id": "s1", "version": 3, "resource_ids": ["a"]}
+
+
 class CallRecorder:
     """An engine and an observer that record the calls of the server."""
 
@@ -36,17 +41,18 @@ class CallRecorder:
         self.request_ids: list[str | None] = []
         self.called = threading.Semaphore(0)
 
-    def _record(self, method: str, stack_id: str, version: int, ids: Sequence[str]) -> None:
-        self.calls.append((method, stack_id, version, tuple(ids)))
+    def _record(self, method: str, hints: Sequence[ResourceHint]) -> None:
+        for hint in hints:
+            self.calls.append((method, hint.stack_id, hint.version, hint.resource_ids))
         context = get_current()
         self.request_ids.append(context.request_id if context else None)
         self.called.release()
 
-    def converge(self, stack_id: str, version: int, ids: Sequence[str]) -> None:
-        self._record("converge", stack_id, version, ids)
+    def converge(self, hints: Sequence[ResourceHint]) -> None:
+        self._record("converge", hints)
 
-    def observe(self, stack_id: str, version: int, ids: Sequence[str]) -> None:
-        self._record("observe", stack_id, version, ids)
+    def observe(self, hints: Sequence[ResourceHint]) -> None:
+        self._record("observe", hints)
 
 
 def empty_conf() -> cfg.ConfigOpts:
@@ -101,9 +107,9 @@ def test_hint_arrives_with_its_request_id(
 ) -> None:
     bus = RpcBus(served_transport)
     context = RequestContext(request_id="req-6f0c64b2-31b7-4c28-a0c0-a8e2ff0bb2f6")
-    bus.converge("s1", 3, ["a", "b"])
+    bus.converge([ResourceHint("s1", 3, ("a", "b"))])
     assert recorder.called.acquire(timeout=ARRIVES_S)
-    bus.observe("s1", 3, ("a",))
+    bus.observe([ResourceHint("s1", 3, ("a",))])
     assert recorder.called.acquire(timeout=ARRIVES_S)
 
     assert recorder.calls == [("converge", "s1", 3, ("a", "b")), ("observe", "s1", 3, ("a",))]
@@ -111,12 +117,70 @@ def test_hint_arrives_with_its_request_id(
     assert bus.sent_counts == {"converge": 1, "observe": 1}
 
 
+def test_hints_of_several_stacks_arrive_in_one_message(
+    served_transport: oslo_messaging.RPCTransport, recorder: CallRecorder
+) -> None:
+    bus = RpcBus(served_transport)
+    hints = [ResourceHint("s1", 3, ("a", "b")), ResourceHint("s2", 1, ("c",))]
+    for send in (bus.converge, bus.observe):
+        send(hints)
+        assert recorder.called.acquire(timeout=ARRIVES_S)
+    assert recorder.calls == [
+        (method, hint.stack_id, hint.version, hint.resource_ids)
+        for method in ("converge", "observe")
+        for hint in hints
+    ]
+    assert len(recorder.request_ids) == 2
+    assert bus.sent_counts == {"converge": 1, "observe": 1}
+
+
+@pytest.mark.parametrize(
+    ("hints", "log_text"),
+    [
+        (None, "hints is no list"),
+        ([], "hints is no list"),
+        ([ENCODED] * (messages.MAX_STACKS + 1), "hints is no list"),
+        ([ENCODED, "s2"], "a hint is no map"),
+        ([ENCODED, ENCODED], "a stack is named twice"),
+        ([ENCODED, {**ENCODED, "stack_id": "s2", "version": -1}], "version is -1"),
+    ],
+)
+def test_malformed_message_about_several_stacks_is_dropped(
+    hints: Any, log_text: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    recorder = CallRecorder()
+    message = {"format": messages.FORMAT_VERSION, "hints": hints}
+    ConvergeEndpoint(recorder).converge_together(None, message=message)
+    ObserveEndpoint(recorder).observe_together(None, message=message)
+    assert recorder.calls == []
+    assert caplog.text.count(log_text) == 2
+
+
+def test_message_about_one_stack_is_as_the_first_release_reads_it(
+    transport: oslo_messaging.RPCTransport,
+) -> None:
+    client = UnreachableClient()
+    bus = RpcBus(transport)
+    bus._clients[messages.ENGINE_TOPIC] = client
+    bus.converge([HINT])
+    assert client.sent == [("1.0", "converge", messages.encode_hint(HINT))]
+
+
 class UnreachableClient:
     def __init__(self) -> None:
-        self.attempts = 0
+        self.sent: list[tuple[object, ...]] = []
+        self.version: object = None
 
-    def cast(self, *args: object, **kwargs: object) -> None:
-        self.attempts += 1
+    @property
+    def attempts(self) -> int:
+        return len(self.sent)
+
+    def prepare(self, version: object) -> UnreachableClient:
+        self.version = version
+        return self
+
+    def cast(self, _context: object, method: str, message: object) -> None:
+        self.sent.append((self.version, method, message))
         raise MessageDeliveryFailure("nobody there")
 
 
@@ -129,8 +193,8 @@ def test_unreachable_broker_costs_one_attempt_and_no_error(
     live, bus._clients[messages.ENGINE_TOPIC] = bus._clients[messages.ENGINE_TOPIC], unreachable
 
     with caplog.at_level(logging.WARNING):
-        bus.converge("s1", 1, ["a"])
-        bus.converge("s1", 1, ["b"])
+        bus.converge([ResourceHint("s1", 1, ("a",))])
+        bus.converge([ResourceHint("s1", 1, ("b",))])
     assert unreachable.attempts == 1
     assert bus.dropped_counts == {"converge": 2}
     assert "s1" in caplog.text
@@ -138,7 +202,7 @@ def test_unreachable_broker_costs_one_attempt_and_no_error(
 
     now[0] += 5.1
     bus._clients[messages.ENGINE_TOPIC] = live
-    bus.converge("s1", 1, ["a"])
+    bus.converge([ResourceHint("s1", 1, ("a",))])
     assert bus.sent_counts == {"converge": 1}
 
 
@@ -146,7 +210,7 @@ def test_broker_that_never_answered_raises_no_error() -> None:
     transport = create_transport(empty_conf(), url="rabbit://guest:guest@127.0.0.1:1/")
     try:
         bus = RpcBus(transport, send_retries=0)
-        bus.converge("s1", 1, ["a"])
+        bus.converge([ResourceHint("s1", 1, ("a",))])
         assert bus.dropped_counts == {"converge": 1}
         assert not bus.sent_counts
     finally:
@@ -179,7 +243,7 @@ def test_malformed_message_is_dropped_and_logged(
     change: dict[str, object], log_text: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     recorder = CallRecorder()
-    message = messages.encode_hint("s1", 3, ["a"]) | change
+    message = messages.encode_hint(HINT) | change
     ConvergeEndpoint(recorder).converge(None, message=message)
     assert recorder.calls == []
     assert log_text in caplog.text
@@ -195,7 +259,7 @@ def test_oversized_message_is_dropped_with_a_short_log_line(
     field: str, value: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     recorder = CallRecorder()
-    ObserveEndpoint(recorder).observe(None, messages.encode_hint("s1", 3, ["a"]) | {field: value})
+    ObserveEndpoint(recorder).observe(None, messages.encode_hint(HINT) | {field: value})
     assert recorder.calls == []
     assert "malformed" in caplog.text
     assert len(caplog.text) < 500
@@ -205,7 +269,7 @@ def test_long_list_of_resources_is_sent_in_messages_that_are_accepted(
     served_transport: oslo_messaging.RPCTransport, recorder: CallRecorder
 ) -> None:
     ids = [str(number) for number in range(messages.MAX_RESOURCE_IDS + 1)]
-    RpcBus(served_transport).observe("s1", 3, ids)
+    RpcBus(served_transport).observe([ResourceHint("s1", 3, tuple(ids))])
     for _ in range(2):
         assert recorder.called.acquire(timeout=ARRIVES_S)
     sent = [call[3] for call in recorder.calls]
@@ -216,7 +280,7 @@ def test_long_list_of_resources_is_sent_in_messages_that_are_accepted(
 def test_message_without_resources_is_sent(
     served_transport: oslo_messaging.RPCTransport, recorder: CallRecorder
 ) -> None:
-    RpcBus(served_transport).observe("s1", 3, [])
+    RpcBus(served_transport).observe([ResourceHint("s1", 3, ())])
     assert recorder.called.acquire(timeout=ARRIVES_S)
     assert recorder.calls == [("observe", "s1", 3, ())]
 
@@ -225,16 +289,16 @@ def test_defect_while_a_message_is_handled_does_not_stop_the_server(
     transport: oslo_messaging.RPCTransport,
 ) -> None:
     class Defective(CallRecorder):
-        def converge(self, stack_id: str, version: int, ids: Sequence[str]) -> None:
-            if stack_id == "bad":
+        def converge(self, hints: Sequence[ResourceHint]) -> None:
+            if hints[0].stack_id == "bad":
                 raise RuntimeError("a defect")
-            super().converge(stack_id, version, ids)
+            super().converge(hints)
 
     engine = Defective()
     server = create_engine_server(transport, engine)
     server.start(override_pool_size=1)
     for stack_id in ("bad", "bad", "s2"):
-        RpcBus(transport).converge(stack_id, 1, ["a"])
+        RpcBus(transport).converge([ResourceHint(stack_id, 1, ("a",))])
     assert engine.called.acquire(timeout=ARRIVES_S)
     server.stop()
     server.wait()
@@ -271,10 +335,8 @@ def test_message_without_endpoint_is_dropped_and_the_next_processed(
 ) -> None:
     target = oslo_messaging.Target(topic=messages.ENGINE_TOPIC)
     client = oslo_messaging.get_rpc_client(served_transport, target)
-    client.prepare(version=version).cast(
-        context, method, message=messages.encode_hint("s1", 3, ["a"])
-    )
-    RpcBus(served_transport).converge("s2", 1, ["b"])
+    client.prepare(version=version).cast(context, method, message=messages.encode_hint(HINT))
+    RpcBus(served_transport).converge([ResourceHint("s2", 1, ("b",))])
     assert recorder.called.acquire(timeout=ARRIVES_S)
     assert recorder.calls == [("converge", "s2", 1, ("b",))]
 
@@ -287,8 +349,8 @@ def test_message_without_payload_is_dropped(caplog: pytest.LogCaptureFixture) ->
 
 
 def test_unknown_field_of_a_later_release_is_ignored() -> None:
-    hint = messages.decode_hint(messages.encode_hint("s1", 3, ["a"]) | {"colour": "red"})
-    assert hint == messages.ResourceHint("s1", 3, ("a",))
+    hint = messages.decode_hint(messages.encode_hint(HINT) | {"colour": "red"})
+    assert hint == ResourceHint("s1", 3, ("a",))
 
 
 def test_error_of_the_service_drops_the_message_only(caplog: pytest.LogCaptureFixture) -> None:
@@ -296,7 +358,7 @@ def test_error_of_the_service_drops_the_message_only(caplog: pytest.LogCaptureFi
         def converge(self, *args: object) -> None:
             raise Unavailable("the database is unreachable")
 
-    ConvergeEndpoint(Down()).converge(None, message=messages.encode_hint("s1", 3, ["a"]))
+    ConvergeEndpoint(Down()).converge(None, message=messages.encode_hint(HINT))
     assert "the database is unreachable" in caplog.text
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -11,6 +11,7 @@ from heat_convergence.common.failures import ConcurrentTransaction
 from heat_convergence.convergence.lifecycle.progress.observed_stacks import process_observations
 from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.stack import Stack
+from heat_convergence.convergence.ports.bus import ResourceHint
 from heat_convergence.convergence.ports.settings import ConvergenceSettings
 from heat_convergence.db.connection.database import Database
 from heat_convergence.db.store import SqlStore
@@ -19,7 +20,6 @@ from heat_convergence.resources.builtin.test_resource import TestResource
 from heat_convergence.resources.registry import ResourceTypeRegistry
 from heat_convergence.testing.in_process_service import InProcessDaemons, InProcessService
 from heat_convergence.testing.statement_counter import count_statements
-from tests.functional.empty_tables import open_with_empty_tables
 from tests.functional.harness import LocalService
 from tests.functional.performance.test_traversal_cost import chain, wide
 
@@ -35,18 +35,6 @@ resources:
 outputs:
   value: {value: {get_attr: [r, output]}}
 """
-
-
-@pytest.fixture(params=["sqlite", "mariadb", "postgresql"])
-def database(request: pytest.FixtureRequest) -> Iterator[Database]:
-    with open_with_empty_tables(request.getfixturevalue(f"{request.param}_url")) as opened:
-        yield opened
-
-
-@pytest.fixture
-def in_process(database: Database) -> InProcessService:
-    registry = ResourceTypeRegistry([TestResource()])
-    return InProcessService(SqlStore(database), registry, settings=ConvergenceSettings())
 
 
 def take_observations(service: InProcessDaemons) -> dict[str, tuple[str, ...]]:
@@ -179,17 +167,18 @@ def tree(service: LocalService, monkeypatch: pytest.MonkeyPatch) -> LocalService
     """Return a service whose observer processes all that waits for it in one transaction."""
     single = service.observer.observe
 
-    def observe(stack_id: str, version: int, resource_ids: tuple[str, ...]) -> None:
-        named = {stack_id: resource_ids}
+    def observe(hints: Sequence[ResourceHint]) -> None:
+        (hint,) = hints
+        named = {hint.stack_id: hint.resource_ids}
         for message in [each for each in service.bus.pending if each.method == "observe"]:
             if message.resource_ids:
                 service.bus.pending.remove(message)
                 before = named.get(message.stack_id, ())
                 named[message.stack_id] = (*before, *message.resource_ids)
-        if resource_ids:
+        if hint.resource_ids:
             service.observer.observe_together(named)
         else:
-            single(stack_id, version, resource_ids)
+            single(hints)
 
     monkeypatch.setattr(service.observer, "observe", observe)
     return service

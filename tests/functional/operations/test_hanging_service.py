@@ -121,9 +121,7 @@ class ThreadedDaemons:
                 handle = (
                     self.engine.converge if message.method == "converge" else self.observer.observe
                 )
-                self.messages.submit(
-                    handle, message.stack_id, message.version, message.resource_ids
-                )
+                self.messages.submit(handle, [message.hint])
             self.service.clock.advance(0.5)
             self.observer.tick()
             self.engine.renew_leases()

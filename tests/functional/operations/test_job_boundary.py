@@ -11,7 +11,8 @@ import pytest
 
 from heat_convergence.convergence.lifecycle import rollback
 from heat_convergence.db.repositories.incarnations import SqlIncarnationRepository
-from heat_convergence.engine import claims, engine, outcomes
+from heat_convergence.engine import outcomes
+from heat_convergence.engine.claiming import claims, preparation
 from heat_convergence.engine.nested.executor import NestedStackExecutor
 from heat_convergence.observer import stack_transactions, sweep
 from heat_convergence.resources.builtin.test_resource import TestResource
@@ -90,7 +91,7 @@ def ended_as_usual(*args: Any, **_others: Any) -> bool:
 @pytest.mark.parametrize(
     ("place", "matches", "local"),
     [
-        ((engine, "create_job"), about_bad, True),
+        ((preparation, "create_job"), about_bad, True),
         ((claims, "_ending"), ended_as_usual, True),
         ((claims, "_insert_events"), claimed_as_usual, False),
         ((outcomes, "record_outcomes"), recorded_as_usual, False),
@@ -148,14 +149,14 @@ def test_exception_that_concerns_all_rows_of_a_message_is_tried_each_alone(
     service: LocalService, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The inputs of all claimed rows are read at once; one name cannot be looked up."""
-    get_inputs = SqlIncarnationRepository.get_inputs
+    get_inputs = SqlIncarnationRepository.get_inputs_of_stacks
 
-    def failing(self: Any, stack_id: str, names: Any) -> Any:
-        if "base" in names and "bad" not in names:
+    def failing(self: Any, names: Any) -> Any:
+        if any("base" in some and "bad" not in some for some in names.values()):
             raise KeyError(SECRET)
-        return get_inputs(self, stack_id, names)
+        return get_inputs(self, names)
 
-    monkeypatch.setattr(SqlIncarnationRepository, "get_inputs", failing)
+    monkeypatch.setattr(SqlIncarnationRepository, "get_inputs_of_stacks", failing)
     template = {
         "heat_template_version": "2018-08-31",
         "resources": {

@@ -16,6 +16,7 @@ from heat_convergence.common.failures import StorageRefused
 from heat_convergence.convergence.model.job import JobState
 from heat_convergence.db.statements import value_dedup
 from heat_convergence.db.tables import resource
+from heat_convergence.engine.claiming.job_claims import JobClaims
 from tests.functional.harness import LocalService
 from tests.functional.project_client import ProjectClient, hot_template, resource_definition
 
@@ -171,17 +172,18 @@ def test_one_of_two_workers_that_do_a_local_job_records_it(
     stack = hot_template({"random": {"type": "OS::Heat::RandomString"}})
     heat.create("s", stack, hold=True)
     message, other = service.bus.pending[0], service.build_daemons()[0]
-    end = service.engine._do_local_jobs
+    end = JobClaims._do_local_jobs
 
-    def end_late(jobs: Any) -> Any:
-        mine = end(jobs)
-        other.converge(message.stack_id, message.version, message.resource_ids)
-        shown.append(heat.send("GET", path, leave_pending=True).json)
+    def end_late(claims: JobClaims, jobs: Any) -> Any:
+        mine = end(claims, jobs)
+        if claims is service.engine._claims:
+            other.converge([message.hint])
+            shown.append(heat.send("GET", path, leave_pending=True).json)
         return mine
 
     shown: list[Json] = []
     path = f"{heat.path('s')}/resources/random"
-    monkeypatch.setattr(service.engine, "_do_local_jobs", end_late)
+    monkeypatch.setattr(JobClaims, "_do_local_jobs", end_late)
     service.handle_pending()
     assert heat.status("s") == "CREATE_COMPLETE"
     value = heat.resource("s", "random")["attributes"]["value"]

@@ -17,6 +17,7 @@ from sqlalchemy import event
 from sqlalchemy.engine import Connection
 
 from heat_convergence.common.clock import utc_now
+from heat_convergence.convergence.ports.bus import ResourceHint
 from heat_convergence.convergence.ports.settings import ConvergenceSettings
 from heat_convergence.db.connection.database import Database
 from heat_convergence.db.maintenance import purge
@@ -103,7 +104,7 @@ def test_what_locks_goes_by_keys(database: Database, ways: LockPlanExplainer) ->
     service.bus.pending.clear()  # so that there is something to sweep
     later = utc_now() + timedelta(minutes=1)
     for job in store.sweeps.take_lost_jobs(later, later, 500):
-        service.bus.converge(job.stack_id, job.version, [job.resource_id])
+        service.bus.converge([ResourceHint(job.stack_id, job.version, (job.resource_id,))])
     service.run_until_idle()
     store.sweeps.take_due_observations(later, later, 500)
     store.workers.renew_leases("nobody", ["a", "b"], later)

@@ -20,6 +20,7 @@ from heat_convergence.api.services import ApiOptions
 from heat_convergence.common.transactions import retry_transaction
 from heat_convergence.convergence.lifecycle.observations import Observation
 from heat_convergence.convergence.model.job import ObservedState
+from heat_convergence.convergence.ports.bus import ResourceHint
 from heat_convergence.db.maintenance import purge
 from heat_convergence.db.statements import contents
 from heat_convergence.db.store import SqlStore
@@ -69,12 +70,12 @@ class TwoEngineService:
             topic, stack_id, version, ids = waiting.popleft()
             cost.messages += 1
             if topic == "observe":
-                self.service.observer.observe(stack_id, version, ids)
+                self.service.observer.observe([ResourceHint(stack_id, version, ids)])
                 continue
             at = turns["converge"] % 2
             turns["converge"] += 1
             cost.engines.setdefault(stack_id, set()).add(at)
-            self._engines[at].converge(stack_id, version, ids)
+            self._engines[at].converge([ResourceHint(stack_id, version, ids)])
 
 
 @pytest.fixture(scope="module", params=["sqlite", "mariadb", "postgresql"])

@@ -64,9 +64,7 @@ def handle_each(heat: ProjectClient) -> None:
     service = heat.service
     while service.bus.pending:
         compare(heat)
-        topic, *message = service.bus.pending.popleft()
-        handler = service.observer.observe if topic == "observe" else service.engine.converge
-        handler(*message)
+        service.deliver(service.bus.pending.popleft())
     service.run_until_idle()
     if heat.stack("s") is not None:
         compare(heat)

@@ -17,6 +17,7 @@ import pytest
 import sqlalchemy as sa
 
 from heat_convergence.convergence.model.action import Status
+from heat_convergence.convergence.ports.bus import ResourceHint
 from heat_convergence.convergence.ports.settings import ConvergenceSettings
 from heat_convergence.db.connection.database import Database
 from heat_convergence.db.maintenance import purge
@@ -159,10 +160,10 @@ class CostMeter:
         (message,) = self.service.bus.pending
         first, second = message.resource_ids
         self.service.bus.pending.clear()
-        self.service.bus.converge(stack_id, message.version, [first])
+        self.service.bus.converge([ResourceHint(stack_id, message.version, (first,))])
         with self.measured() as cost:
             self.service.run_until_idle()
-        self.service.bus.converge(stack_id, message.version, [second])
+        self.service.bus.converge([ResourceHint(stack_id, message.version, (second,))])
         return cost
 
     @contextmanager

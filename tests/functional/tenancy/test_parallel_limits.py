@@ -105,7 +105,7 @@ def run_jobs_in_parallel(heat: ProjectClient) -> None:
 
     def converge(number: int) -> None:
         for message in messages[number::THREADS]:
-            engines[number].converge(message.stack_id, message.version, message.resource_ids)
+            engines[number].converge([message.hint])
 
     in_parallel(range(THREADS), converge)
 

@@ -6,11 +6,11 @@ import pytest
 
 from heat_convergence.convergence.lifecycle.context import TraversalContext
 from heat_convergence.convergence.lifecycle.dispatch import (
-    OutgoingMessage,
     dispatch_round_robin,
     post_first,
     schedule_leaves,
 )
+from heat_convergence.convergence.lifecycle.outgoing_messages import OutgoingMessage
 from heat_convergence.convergence.model.job import JobState, Workload
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.stack import Stack

@@ -79,7 +79,8 @@ def starts(executor: WaitingExecutor, pool: ConcurrentJobPool) -> NestedStarts:
 def start(starts: NestedStarts, project_id: str) -> threading.Thread:
     """Start the nested stack of one job of a project in a thread."""
     stack = SimpleNamespace(id="s", project_id=project_id)
-    job: Any = SimpleNamespace(stack=stack, row=SimpleNamespace(id="r", stack_id="s"))
+    row = SimpleNamespace(id="r", stack_id="s", identity=SimpleNamespace(root_id="s"))
+    job: Any = SimpleNamespace(stack=stack, row=row)
     thread = threading.Thread(target=starts.start, args=([job], "token"), daemon=True)
     thread.start()
     return thread

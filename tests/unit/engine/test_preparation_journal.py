@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import pytest
 
+from heat_convergence.convergence.ports.bus import ResourceHint
 from heat_convergence.engine.preparation_journal import PreparationJournal, parse_journal
 
 
 def test_jobs_are_recorded_while_they_are_prepared() -> None:
     texts: list[str] = []
     journal = PreparationJournal(texts.append)
-    with journal.preparing(1, ["a", "b"]), journal.preparing(7, ["c"]):
-        assert parse_journal(texts[-1]) == [(1, ("a", "b")), (7, ("c",))]
+    several = [ResourceHint("red", 1, ("a", "b")), ResourceHint("blue", 3, ("d",))]
+    with journal.preparing(several), journal.preparing([ResourceHint("green", 7, ("c",))]):
+        assert parse_journal(texts[-1]) == [(1, ("a", "b")), (3, ("d",)), (7, ("c",))]
     assert parse_journal(texts[-1]) == []
 
 
 def test_failed_preparation_ends_the_record() -> None:
     texts: list[str] = []
     journal = PreparationJournal(texts.append)
-    with pytest.raises(ValueError, match="why"), journal.preparing(1, ["a"]):
+    with (
+        pytest.raises(ValueError, match="why"),
+        journal.preparing([ResourceHint("red", 1, ("a",))]),
+    ):
         raise ValueError("why")
     assert parse_journal(texts[-1]) == []
 

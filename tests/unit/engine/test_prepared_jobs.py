@@ -10,8 +10,10 @@ import pytest
 
 from heat_convergence.common.clock import utc_now
 from heat_convergence.common.failures import ConcurrentTransaction
+from heat_convergence.common.transactions import retry_transaction
 from heat_convergence.convergence.model.action import Status
-from heat_convergence.engine import engine
+from heat_convergence.engine.claiming import job_claims, preparation
+from heat_convergence.engine.job_boundary import ClaimedJobs
 from heat_convergence.engine.jobs import ClaimContext, Job
 from heat_convergence.resources.builtin.test_resource import TestResource
 from heat_convergence.resources.protocol.verb_values import ResourceContext, VerbResult
@@ -52,13 +54,17 @@ def definitions(value: str) -> dict[str, ResourceDefinition]:
     return {"a": ResourceDefinition(name="a", type=CountedType.name, properties=properties)}
 
 
+def retry_without_pauses(work: Callable[[], ClaimedJobs], **_options: object) -> ClaimedJobs:
+    return retry_transaction(work, wait=lambda _seconds: None)
+
+
 @pytest.fixture
 def interrupted(monkeypatch: pytest.MonkeyPatch) -> InterruptedService:
     store, resource_type = MemoryStore(), CountedType()
     service = InProcessService(store, ResourceTypeRegistry.from_types(resource_type))
     stack_id = service.create(definitions("old"), name="red")
     found = InterruptedService(service, resource_type, store, stack_id)
-    create_job = engine.create_job
+    create_job = preparation.create_job
 
     def create_and_interrupt(row: object, claim: ClaimContext) -> Job:
         job = create_job(row, claim)
@@ -67,7 +73,7 @@ def interrupted(monkeypatch: pytest.MonkeyPatch) -> InterruptedService:
             found.interruptions.pop()()
         return job
 
-    monkeypatch.setattr(engine, "create_job", create_and_interrupt)
+    monkeypatch.setattr(preparation, "create_job", create_and_interrupt)
     return found
 
 
@@ -79,13 +85,13 @@ def test_the_rest_of_a_message_is_sent_again_once_its_preparation_takes_long(
     service = InProcessService(
         store, ResourceTypeRegistry.from_types(resource_type), clock=lambda: now[0]
     )
-    create_job = engine.create_job
+    create_job = preparation.create_job
 
     def create_slowly(row: object, claim: ClaimContext) -> Job:
         now[0] += timedelta(seconds=seconds)
         return create_job(row, claim)
 
-    monkeypatch.setattr(engine, "create_job", create_slowly)
+    monkeypatch.setattr(preparation, "create_job", create_slowly)
     values = {
         name: ResourceDefinition(name=name, type=CountedType.name, properties={"value": name})
         for name in "0123"
@@ -152,7 +158,7 @@ def test_a_row_that_changes_each_time_is_left_to_the_sweep(
     interrupted: InterruptedService, monkeypatch: pytest.MonkeyPatch
 ):
     service, store = interrupted.service, interrupted.store
-    monkeypatch.setattr(service.engine, "_wait", lambda _s: None)
+    monkeypatch.setattr(job_claims, "retry_transaction", retry_without_pauses)
     (row_id,) = store.tables.resources
     before = store.tables.resources[row_id]
 

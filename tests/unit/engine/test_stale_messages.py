@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import pytest
 
+from heat_convergence.convergence.ports.bus import ResourceHint
 from heat_convergence.resources.builtin.test_resource import TestResource
 from heat_convergence.resources.registry import ResourceTypeRegistry
 from heat_convergence.template.evaluation.resource_definition import ResourceDefinition
@@ -48,8 +49,9 @@ def _definitions(value: str) -> dict[str, ResourceDefinition]:
 @pytest.mark.parametrize("version", [0, 1, 2, 3])
 def test_a_replayed_job(done, version, caplog) -> None:
     before = done.store.tables.copy()
+    twice = ResourceHint(done.stack_id, version, (done.row_id, done.row_id))
     with caplog.at_level(logging.DEBUG):
-        done.service.engine.converge(done.stack_id, version, [done.row_id, done.row_id])
+        done.service.engine.converge([twice])
     assert done.store.tables == before
     assert not done.service.bus.pending
     assert f"stack={done.stack_id} version={version}" in caplog.text
@@ -58,7 +60,8 @@ def test_a_replayed_job(done, version, caplog) -> None:
 @pytest.mark.parametrize("version", [0, 1, 2, 3])
 def test_a_replayed_observation(done, version) -> None:
     before = done.store.tables.copy()
-    done.service.observer.observe(done.stack_id, version, [done.row_id, "nobody"])
+    hint = ResourceHint(done.stack_id, version, (done.row_id, "nobody"))
+    done.service.observer.observe([hint])
     assert done.store.tables == before
     assert not done.service.bus.pending
 
@@ -66,7 +69,7 @@ def test_a_replayed_observation(done, version) -> None:
 def test_job_of_a_missing_resource(done, caplog) -> None:
     before = done.store.tables.copy()
     with caplog.at_level(logging.DEBUG):
-        done.service.engine.converge(done.stack_id, 2, ["nobody"])
+        done.service.engine.converge([ResourceHint(done.stack_id, 2, ("nobody",))])
     assert done.store.tables == before
     assert "message ignored" in caplog.text
 
@@ -74,8 +77,8 @@ def test_job_of_a_missing_resource(done, caplog) -> None:
 def test_missing_stack(done, caplog) -> None:
     before = done.store.tables.copy()
     with caplog.at_level(logging.DEBUG):
-        done.service.engine.converge("nothing", 1, [done.row_id])
-        done.service.observer.observe("nothing", 1, [done.row_id])
+        done.service.engine.converge([ResourceHint("nothing", 1, (done.row_id,))])
+        done.service.observer.observe([ResourceHint("nothing", 1, (done.row_id,))])
     assert done.store.tables == before
     assert caplog.text.count("its stack is deleted: stack=nothing") == 2
 
@@ -85,7 +88,7 @@ def test_deleted_stack(done, caplog) -> None:
     done.service.run_until_idle()
     before = done.store.tables.copy()
     with caplog.at_level(logging.DEBUG):
-        done.service.engine.converge(done.stack_id, 3, [done.row_id])
-        done.service.observer.observe(done.stack_id, 3, [done.row_id])
+        done.service.engine.converge([ResourceHint(done.stack_id, 3, (done.row_id,))])
+        done.service.observer.observe([ResourceHint(done.stack_id, 3, (done.row_id,))])
     assert done.store.tables == before
     assert caplog.text.count("message ignored") == 2

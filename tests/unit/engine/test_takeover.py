@@ -10,8 +10,9 @@ import pytest
 from heat_convergence.common.failures import ConcurrentTransaction, JobTakeoversExceeded
 from heat_convergence.convergence.model.graph_edge import Edge
 from heat_convergence.convergence.model.job import JobState
+from heat_convergence.convergence.ports.bus import ResourceHint
 from heat_convergence.convergence.ports.settings import ConvergenceSettings
-from heat_convergence.engine.prepared_jobs import reject_poisoned
+from heat_convergence.engine.claiming.prepared_jobs import reject_poisoned
 from heat_convergence.engine.takeover import take_over_jobs
 from heat_convergence.resources.registry import ResourceTypeRegistry
 from heat_convergence.stacks.daemon_services import DaemonServices
@@ -27,10 +28,10 @@ class RecordingBus:
     def __init__(self) -> None:
         self.messages: list[tuple[str, int, tuple[str, ...]]] = []
 
-    def converge(self, stack_id: str, version: int, resource_ids: Sequence[str]) -> None:
-        self.messages.append((stack_id, version, tuple(resource_ids)))
+    def converge(self, hints: Sequence[ResourceHint]) -> None:
+        self.messages += [(each.stack_id, each.version, each.resource_ids) for each in hints]
 
-    def observe(self, stack_id: str, version: int, resource_ids: Sequence[str]) -> None:
+    def observe(self, hints: Sequence[ResourceHint]) -> None:
         raise AssertionError("nothing is observed here")
 
 
@@ -127,7 +128,7 @@ def test_ends_of_workers_that_prepared_a_job_reject_it(services: DaemonServices)
     for _ in range(SETTINGS.max_job_takeovers + 1):
         take_over_jobs(services, ["ended"], [(1, ("r00000", "of-another-stack"))])
     with services.store.read() as tx:
-        found = tx.leases.get_unblocked("stack-1", 1, ["r00000"])
+        found = tx.leases.get_unblocked({"stack-1": ["r00000"]})
     rows = found.rows
     (job,) = reject_poisoned(rows, found.takeovers, SETTINGS.max_job_takeovers)
     assert isinstance(job.error, JobTakeoversExceeded)

@@ -9,6 +9,7 @@ from unittest.mock import Mock
 import pytest
 
 from heat_convergence.convergence.model.job import JobState, ObservedState
+from heat_convergence.convergence.ports.bus import ResourceHint
 from heat_convergence.convergence.ports.settings import ConvergenceSettings
 from heat_convergence.observer.observer import Observer
 from heat_convergence.resources.registry import ResourceTypeRegistry
@@ -25,10 +26,10 @@ class SentJobs:
     def __init__(self) -> None:
         self.ids: list[str] = []
 
-    def converge(self, stack_id: str, version: int, resource_ids: Sequence[str]) -> None:
-        self.ids.extend(resource_ids)
+    def converge(self, hints: Sequence[ResourceHint]) -> None:
+        self.ids += [row_id for hint in hints for row_id in hint.resource_ids]
 
-    def observe(self, stack_id: str, version: int, resource_ids: Sequence[str]) -> None:
+    def observe(self, hints: Sequence[ResourceHint]) -> None:
         raise AssertionError("an observer sends nothing to observers here")
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from heat_convergence.cli.offline.local_service import LocalService
 from heat_convergence.common.failures import Unavailable
+from heat_convergence.convergence.ports.bus import ResourceHint
 from heat_convergence.observer import merged_messages
 from heat_convergence.observer.merged_messages import MergedMessages
 from heat_convergence.observer.stack_transactions import StackTransactions
@@ -125,7 +126,7 @@ def test_observer_merges_its_messages(tmp_path: Path, monkeypatch: pytest.Monkey
 
     def send_others() -> None:
         for resource_id in ("1", "2"):
-            service.observer.observe("a", 1, [resource_id])
+            service.observer.observe([ResourceHint("a", 1, (resource_id,))])
 
     transactions = Transactions(send_others)
 
@@ -133,6 +134,6 @@ def test_observer_merges_its_messages(tmp_path: Path, monkeypatch: pytest.Monkey
         transactions.process(named)
 
     monkeypatch.setattr(StackTransactions, "process", process)
-    service.observer.observe("a", 1, ["first"])
+    service.observer.observe([ResourceHint("a", 1, ("first",))])
     service.close()
     assert transactions.processed == [{"a": ["first"]}, {"a": ["1", "2"]}]

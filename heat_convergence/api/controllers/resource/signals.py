@@ -20,9 +20,10 @@ from heat_convergence.api.http import ApiRequest, json_response
 from heat_convergence.api.services import ApiServices
 from heat_convergence.common import errors
 from heat_convergence.convergence.lifecycle import breakpoints
-from heat_convergence.convergence.lifecycle.dispatch import batches, send_messages
+from heat_convergence.convergence.lifecycle.outgoing_messages import batches, send_messages
 from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.model.stack import Stack
+from heat_convergence.convergence.ports.bus import ResourceHint
 from heat_convergence.convergence.ports.store import Transaction
 from heat_convergence.db.reads import resources
 from heat_convergence.resources.protocol.resource_context import VerbInputs, build_context
@@ -96,7 +97,7 @@ class SignalsController(Controller):
         delivery = run_in_transaction(services, deliver_in)
         send_messages(services.bus, delivery.messages, services.settings)
         for ids in batches(delivery.resources_to_poll, services.settings.batch_size):
-            services.bus.observe(stack.id, delivery.version, ids)
+            services.bus.observe([ResourceHint(stack.id, delivery.version, ids)])
         if delivery.rejection is not None:
             raise delivery.rejection
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from heat_convergence.convergence.lifecycle.dispatch import OutgoingMessage, Recipient
+from heat_convergence.convergence.lifecycle.outgoing_messages import OutgoingMessage, Recipient
 from heat_convergence.convergence.model import job_transitions
 from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.job import JobState, ObservedState
@@ -96,7 +96,15 @@ def _request_observations(
     """Have the parents' resources of nested stacks observed; return the messages by stack."""
     tx.jobs.apply([row.id for row in parents.values()], job_transitions.request_observation(now))
     return {
-        stack_id: (OutgoingMessage(row.stack_id, row.job.version, (row.id,), Recipient.OBSERVER),)
+        stack_id: (
+            OutgoingMessage(
+                row.stack_id,
+                row.job.version,
+                (row.id,),
+                Recipient.OBSERVER,
+                row.identity.project_id,
+            ),
+        )
         for stack_id, row in parents.items()
     }
 

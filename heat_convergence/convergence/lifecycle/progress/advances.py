@@ -16,8 +16,8 @@ from heat_convergence.convergence.lifecycle import (
     retries,
 )
 from heat_convergence.convergence.lifecycle.context import TraversalContext
-from heat_convergence.convergence.lifecycle.dispatch import OutgoingMessage
 from heat_convergence.convergence.lifecycle.observations import ClassifiedRows, Observations
+from heat_convergence.convergence.lifecycle.outgoing_messages import OutgoingMessage
 from heat_convergence.convergence.lifecycle.progress.failures import (
     fail_rows,
     record_failed_check,

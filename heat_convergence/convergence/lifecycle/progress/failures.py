@@ -10,11 +10,11 @@ from datetime import timedelta
 
 from heat_convergence.convergence.lifecycle import completion, dispatch
 from heat_convergence.convergence.lifecycle.context import TraversalContext
-from heat_convergence.convergence.lifecycle.dispatch import OutgoingMessage
 from heat_convergence.convergence.lifecycle.observations import (
     Observations,
     with_observation_mark,
 )
+from heat_convergence.convergence.lifecycle.outgoing_messages import OutgoingMessage
 from heat_convergence.convergence.lifecycle.progress.result import ProgressResult
 from heat_convergence.convergence.model import job_transitions
 from heat_convergence.convergence.model.action import Action, Status

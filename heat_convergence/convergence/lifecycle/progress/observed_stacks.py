@@ -12,13 +12,13 @@ from dataclasses import dataclass
 
 from heat_convergence.convergence.lifecycle import nested_status
 from heat_convergence.convergence.lifecycle.context import TraversalContext
-from heat_convergence.convergence.lifecycle.dispatch import OutgoingMessage
 from heat_convergence.convergence.lifecycle.observations import (
     Observation,
     Observations,
     classify_rows,
     job_key,
 )
+from heat_convergence.convergence.lifecycle.outgoing_messages import OutgoingMessage
 from heat_convergence.convergence.lifecycle.progress.advances import advance_traversals
 from heat_convergence.convergence.lifecycle.progress.failures import stop_after_failure
 from heat_convergence.convergence.lifecycle.progress.ready_rows import settle

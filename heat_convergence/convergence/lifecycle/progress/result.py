@@ -9,8 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from heat_convergence.convergence.lifecycle import dispatch
-from heat_convergence.convergence.lifecycle.dispatch import OutgoingMessage
+from heat_convergence.convergence.lifecycle.outgoing_messages import OutgoingMessage, own_job_ids
 from heat_convergence.convergence.lifecycle.stabilization.window import WindowResult
 from heat_convergence.convergence.model.stack import Stack
 
@@ -36,9 +35,7 @@ class ProgressResult:
     @property
     def own_job_ids(self) -> tuple[str, ...]:
         """The stack's own jobs among those of the messages."""
-        return (
-            () if self.stack is None else dispatch.own_job_ids(self.outgoing_messages, self.stack)
-        )
+        return () if self.stack is None else own_job_ids(self.outgoing_messages, self.stack)
 
     def with_messages_first(self, messages: tuple[OutgoingMessage, ...]) -> ProgressResult:
         """Return the result with messages that are sent before its own."""

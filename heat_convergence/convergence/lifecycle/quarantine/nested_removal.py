@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from heat_convergence.convergence.lifecycle import traversal
 from heat_convergence.convergence.lifecycle.context import TraversalContext
-from heat_convergence.convergence.lifecycle.dispatch import OutgoingMessage
 from heat_convergence.convergence.lifecycle.nested import detach
+from heat_convergence.convergence.lifecycle.outgoing_messages import OutgoingMessage
 from heat_convergence.convergence.lifecycle.traversal import Initiator, TraversalRequest
 from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.model.resource import Resource

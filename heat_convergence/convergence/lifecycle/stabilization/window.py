@@ -16,8 +16,8 @@ from datetime import datetime, timedelta
 
 from heat_convergence.convergence.lifecycle import completion
 from heat_convergence.convergence.lifecycle.context import Report, TraversalContext
-from heat_convergence.convergence.lifecycle.dispatch import OutgoingMessage
 from heat_convergence.convergence.lifecycle.observations import Observation, Observations
+from heat_convergence.convergence.lifecycle.outgoing_messages import OutgoingMessage
 from heat_convergence.convergence.lifecycle.readiness.window_reads import (
     request_reads,
     window_of,

@@ -20,8 +20,8 @@ from heat_convergence.api.controllers.plan.execution_guard import (
 )
 from heat_convergence.common import errors
 from heat_convergence.common.transactions import retry_transaction
-from heat_convergence.convergence.lifecycle.dispatch import send_messages
 from heat_convergence.convergence.lifecycle.handover.resource_handover import Handover, hand_over
+from heat_convergence.convergence.lifecycle.outgoing_messages import send_messages
 from heat_convergence.convergence.lifecycle.plan_storage import StartedTraversal
 from heat_convergence.convergence.lifecycle.traversal import TraversalRequest
 from heat_convergence.convergence.model.action import Action

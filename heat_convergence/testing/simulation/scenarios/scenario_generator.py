@@ -145,7 +145,7 @@ def flat_scenario(seed: int, *, steps: int = 400, store: str = "memory") -> Scen
 
 
 def draw_message_wait(seed: int) -> float:
-    """Draw how long messages wait for an observer, with a generator of its own."""
+    """Draw how long messages wait for a process, with a generator of its own."""
     return random.Random(f"message wait {seed}").choice((0.0, 5.0))
 
 

@@ -10,7 +10,7 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
-from heat_convergence.testing.simulation.bus import SimulatedMessage
+from heat_convergence.convergence.ports.bus import ResourceHint
 from heat_convergence.testing.simulation.environment import InvariantBroken, SimulatedEnvironment
 from heat_convergence.testing.simulation.fault_injector import (
     FAULTS_BY_POINT_TYPE,
@@ -18,6 +18,7 @@ from heat_convergence.testing.simulation.fault_injector import (
     PlannedFault,
 )
 from heat_convergence.testing.simulation.handover.object_imports import MAKE
+from heat_convergence.testing.simulation.messaging.bus import SimulatedMessage
 from heat_convergence.testing.simulation.scenarios import scenario_runner
 from heat_convergence.testing.simulation.scenarios.renderer import (
     render_events,
@@ -249,9 +250,7 @@ class ScenarioInterpreter:
         self.environment.router.deliver(
             SimulatedMessage(
                 method,
-                stack_id,
-                int(version),
-                tuple(ids.get(name, name) for name in names),
+                (ResourceHint(stack_id, int(version), tuple(ids.get(n, n) for n in names)),),
                 self.environment.event_queue.next_sequence_number(),
             )
         )

@@ -16,7 +16,7 @@ from heat_convergence.common import errors
 from heat_convergence.common.transactions import Wait, retry_transaction
 from heat_convergence.convergence.lifecycle import breakpoints, stack_actions, traversal
 from heat_convergence.convergence.lifecycle.context import TraversalContext
-from heat_convergence.convergence.lifecycle.dispatch import (
+from heat_convergence.convergence.lifecycle.outgoing_messages import (
     OutgoingMessage,
     Recipient,
     send_messages,

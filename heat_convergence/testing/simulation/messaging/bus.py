@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from heat_convergence.convergence.ports.bus import ResourceHint
 from heat_convergence.testing.simulation.event_queue import EventQueue
 from heat_convergence.testing.simulation.fault_injector import FaultInjector
 
@@ -24,10 +25,13 @@ class SimulatedMessage:
     """
 
     method: str
-    stack_id: str
-    version: int
-    resource_ids: tuple[str, ...]
+    hints: tuple[ResourceHint, ...]
     sequence_number: int
+
+    @property
+    def version(self) -> int:
+        """The version of the first hint, for the log."""
+        return self.hints[0].version
 
     @property
     def topic(self) -> str:
@@ -50,18 +54,16 @@ class SimulatedBus:
         self._faults = faults
         self._deliver = deliver
 
-    def converge(self, stack_id: str, version: int, resource_ids: Sequence[str]) -> None:
+    def converge(self, hints: Sequence[ResourceHint]) -> None:
         """Send jobs to an engine."""
-        self._send("converge", stack_id, version, resource_ids)
+        self._send("converge", hints)
 
-    def observe(self, stack_id: str, version: int, resource_ids: Sequence[str]) -> None:
+    def observe(self, hints: Sequence[ResourceHint]) -> None:
         """Ask an observer to poll resources."""
-        self._send("observe", stack_id, version, resource_ids)
+        self._send("observe", hints)
 
-    def _send(self, method: str, stack_id: str, version: int, ids: Sequence[str]) -> None:
-        message = SimulatedMessage(
-            method, stack_id, version, tuple(ids), self._event_queue.next_sequence_number()
-        )
+    def _send(self, method: str, hints: Sequence[ResourceHint]) -> None:
+        message = SimulatedMessage(method, tuple(hints), self._event_queue.next_sequence_number())
         fault = self._faults.next_fault(self._sender, "send", method)
         if fault == "lose":
             return

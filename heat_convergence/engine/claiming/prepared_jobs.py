@@ -6,20 +6,21 @@ before is still so; must not evaluate anything, since it holds locks.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from heat_convergence.common.clock import Clock
 from heat_convergence.common.failures import ConcurrentTransaction
+from heat_convergence.convergence.lifecycle.outgoing_messages import OutgoingMessage, Recipient
 from heat_convergence.convergence.model.job import JobState, Workload
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.resource_columns import narrow, with_values
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.ports.leases import UnblockedResources
 from heat_convergence.convergence.ports.store import Transaction
+from heat_convergence.engine.claiming.predecessors import find_predecessors, may_take_over
 from heat_convergence.engine.jobs import Job, reject_poisoned_job
-from heat_convergence.engine.predecessors import find_predecessors, may_take_over
 from heat_convergence.resources.registry import ResourceTypeRegistry
 
 
@@ -28,31 +29,51 @@ class PreparedJobs:
     """The jobs of a message that may be claimed, and what was read with them.
 
     Attributes:
-        postponed: ids of the message's other rows, which are left for another message.
+        postponed: the message's other rows, which are left for other messages.
     """
 
     jobs: Sequence[Job] = ()
     unblocked: UnblockedResources = field(default_factory=UnblockedResources)
-    postponed: tuple[str, ...] = ()
+    postponed: Sequence[Resource] = ()
 
     @property
-    def postponed_halves(self) -> list[tuple[str, ...]]:
-        """The postponed rows in two messages at most, which two engines prepare at once."""
-        middle = (len(self.postponed) + 1) // 2
-        halves = (self.postponed[:middle], self.postponed[middle:])
-        return [half for half in halves if half]
+    def postponed_messages(self) -> tuple[OutgoingMessage, ...]:
+        """The messages of the postponed rows, two at least, which two engines prepare at once."""
+        parts = by_stack(self.postponed)
+        if len(parts) == 1:
+            middle = (len(parts[0]) + 1) // 2
+            parts = [half for half in (parts[0][:middle], parts[0][middle:]) if half]
+        return tuple(map(message_of_rows, parts))
 
     @property
     def stack_and_workload(self) -> tuple[Stack, Workload] | None:
-        """The stack and its project's workload, None if the workload is to be read again.
+        """A stack and its project's workload, None if the workload is to be read again.
 
         That is where jobs wait for a place on the bus, which must be known exactly. If the
         first one comes to wait after the read, the bus is full of jobs, and the claim of
         another one finds it.
         """
-        stack, workload = self.unblocked.stack, self.unblocked.workload
-        known = bool(self.jobs) and stack is not None and not workload.has_schedulable
-        return (stack, workload) if known and stack is not None else None
+        if not self.jobs or self.unblocked.workload.has_schedulable:
+            return None
+        return self.unblocked.stacks[self.jobs[0].row.stack_id], self.unblocked.workload
+
+
+def message_of_rows(
+    rows: Sequence[Resource], recipient: Recipient = Recipient.ENGINE
+) -> OutgoingMessage:
+    """Return the message about rows of one stack."""
+    first, ids = rows[0], tuple(row.id for row in rows)
+    return OutgoingMessage(
+        first.stack_id, first.job.version, ids, recipient, first.identity.project_id
+    )
+
+
+def by_stack(rows: Iterable[Resource]) -> list[list[Resource]]:
+    """Return the rows of each stack."""
+    found: dict[str, list[Resource]] = {}
+    for row in rows:
+        found.setdefault(row.stack_id, []).append(row)
+    return list(found.values())
 
 
 def is_claimable(row: Resource, version: int, now: datetime) -> bool:
@@ -68,7 +89,7 @@ def is_claimable(row: Resource, version: int, now: datetime) -> bool:
 
 def create_in_time(
     rows: Sequence[Resource], create: Callable[[Resource], Job], clock: Clock, limit_s: float
-) -> tuple[list[Job], tuple[str, ...]]:
+) -> tuple[list[Job], Sequence[Resource]]:
     """Create jobs of rows, at least one, until that has taken ``limit_s``.
 
     What a job needs may be expressions, evaluated one after the other.  The jobs of a message
@@ -76,7 +97,7 @@ def create_in_time(
     other engines may have nothing to do.
 
     Returns:
-        The jobs, and the ids of the rows that have none yet.
+        The jobs, and the rows that have none yet.
     """
     until = clock() + timedelta(seconds=limit_s)
     jobs: list[Job] = []
@@ -84,7 +105,7 @@ def create_in_time(
         if jobs and clock() >= until:
             break
         jobs.append(create(row))
-    return jobs, tuple(row.id for row in rows[len(jobs) :])
+    return jobs, rows[len(jobs) :]
 
 
 def can_claim_at_once(prepared: Sequence[Job], registry: ResourceTypeRegistry) -> bool:
@@ -153,8 +174,10 @@ def _without_poisoned(tx: Transaction, jobs: Sequence[Job], max_takeovers: int) 
     taken_over = {job.row.id: job.row for job in jobs if job.row.lease.token is not None}
     if not taken_over:
         return list(jobs)
-    version = next(iter(taken_over.values())).job.version
-    counts = tx.graph.count_takeovers(version, list(taken_over))
+    counts: dict[str, int] = {}
+    for version in sorted({row.job.version for row in taken_over.values()}):
+        ids = [row.id for row in taken_over.values() if row.job.version == version]
+        counts |= tx.graph.count_takeovers(version, ids)
     return [
         reject_poisoned_job(job.row, counts[job.row.id], max_takeovers)
         if counts.get(job.row.id, 0) > max_takeovers
@@ -167,10 +190,9 @@ def _with_predecessors(
     tx: Transaction, jobs: Sequence[Job], registry: ResourceTypeRegistry
 ) -> list[Job]:
     """Return the jobs with the physical ids whose identity they take over."""
-    rows = [job.row for job in jobs if job.context is not None]
-    if not rows:
-        return list(jobs)
-    found = find_predecessors(tx, rows[0].stack_id, rows, registry)
+    found: dict[str, Sequence[Resource]] = {}
+    for rows in by_stack(job.row for job in jobs if job.context is not None):
+        found |= find_predecessors(tx, rows[0].stack_id, rows, registry)
     return [_with_physical_ids(job, found.get(job.row.id, ())) for job in jobs]
 
 

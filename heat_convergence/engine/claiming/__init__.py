@@ -1,0 +1,1 @@
+"""The claim of jobs: what a worker reads, evaluates and writes before it calls anything."""
