@@ -1,13 +1,14 @@
 """The storage of new root stacks, small ones of several requests in one transaction.
 
 Called by the controllers that create stacks.  Decides which requests share a transaction: those of
-one project, so that no project waits for the locks of another.
+one project, so that no project waits for the locks of another.  The first of these requests sends
+the messages of all, as one message about several stacks costs much the same as one about one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from heat_convergence.api.controllers.base import new_traversal_context, run_in_transaction
 from heat_convergence.api.controllers.joined_calls import JoinedCalls
@@ -96,7 +97,18 @@ def _store_together(
         tx, [(new.stack, new.goal) for new in new_stacks], new_traversal_context(services)
     )
     _check_stack_count(tx, services, new_stacks)
-    return started
+    return _with_all_messages_first(started)
+
+
+def _with_all_messages_first(started: Sequence[StartedTraversal]) -> Sequence[StartedTraversal]:
+    """Return the traversals with the messages of all in the first, whose request sends them."""
+    first, *others = started
+    messages = tuple(message for each in started for message in each.outgoing_messages)
+    waits_for_bus = any(each.waits_for_bus for each in started)
+    return [
+        replace(first, outgoing_messages=messages, waits_for_bus=waits_for_bus),
+        *(replace(each, outgoing_messages=(), waits_for_bus=False) for each in others),
+    ]
 
 
 def _check_stack_count(

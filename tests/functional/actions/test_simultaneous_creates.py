@@ -112,6 +112,23 @@ def test_stacks_that_come_meanwhile_share_a_transaction(requests: Requests) -> N
     )
 
 
+def test_stacks_that_share_a_transaction_share_messages(
+    requests: Requests, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bus = type(requests.service.services.bus)
+    converge = bus.converge
+    stacks_of_messages = []
+
+    def counted(self: Any, hints: Any) -> None:
+        stacks_of_messages.append(len(hints))
+        converge(self, hints)
+
+    monkeypatch.setattr(bus, "converge", counted)
+    assert requests.send_amid_first([stack("a"), stack("b"), stack("c")]) == [201] * 3
+    # Those of the three are two, so that two engines work at them.
+    assert sorted(stacks_of_messages) == [1, 1, 2]
+
+
 def test_a_name_that_is_taken_meanwhile_fails_its_own_request_alone(requests: Requests) -> None:
     bodies = [stack("a"), stack("b"), stack("a"), stack("c")]
     assert sorted(requests.send_amid_first(bodies)) == [201, 201, 201, 409]
