@@ -14,13 +14,19 @@ from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
-from sqlalchemy.util import LRUCache
 
 from heat_convergence.convergence.model import resource_columns
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.resource_columns import WIDE_COLUMNS
 from heat_convergence.convergence.model.transition_rules import JobTransition
 from heat_convergence.convergence.timeline.marks import MAX_CHARS
+from heat_convergence.db.each_row_update import (
+    ANY_ROW,
+    RowValues,
+    common_value,
+    update_rows_each,
+    value_of_row,
+)
 from heat_convergence.db.encryption.column_encryption import SensitiveValue
 from heat_convergence.db.index_hints import force_index
 from heat_convergence.db.statements import value_dedup
@@ -61,12 +67,7 @@ _UNCHANGED = sa.and_(
     ),
 )
 _PLAIN = frozenset({str, int, bool, datetime})
-# The numbers of rows in one statement, whose text has each of their values.  They are few, because
-# each is a statement that stays in memory; the last row is repeated up to the next of them.
-_ROWS_TOGETHER = (1, 2, 4, 8, 16, 25, 50)
-# The statements of many rows are large, up to half a megabyte: a cache of their own keeps few.
-_KEPT_STATEMENTS = 32
-_compiled_statements: LRUCache[Any, Any] = LRUCache(_KEPT_STATEMENTS)
+_MOST_ROWS = 50  # in one statement
 
 
 @lru_cache(maxsize=128)
@@ -222,26 +223,23 @@ def update_each_row(
     rows = {row_id: dict(changes[row_id]) for row_id in sorted(changes)}
     value_dedup.store_shared(connection, list(rows.values()))
     waiting = iter(rows.items())
-    while some := list(islice(waiting, _ROWS_TOGETHER[-1])):
-        size = next(each for each in _ROWS_TOGETHER if each >= len(some))
-        _update_together(connection, some + some[-1:] * (size - len(some)), marks or {})
+    while some := list(islice(waiting, _MOST_ROWS)):
+        _update_together(connection, some, marks or {})
 
 
 def _update_together(
     connection: Connection, rows: Sequence[tuple[str, dict[str, Any]]], marks: Mapping[str, str]
 ) -> None:
+    ids = [row_id for row_id, _row in rows]
     values = [with_encryption(row) for _row_id, row in rows]
-    own = tuple(name for name in values[0] if not _are_same([row[name] for row in values]))
-    common = tuple(name for name in values[0] if name not in own)
-    parameters = {f"new_{name}": values[0][name] for name in common}
-    for at, ((row_id, _row), row) in enumerate(zip(rows, values, strict=True)):
-        parameters[f"row_id_{at}"] = row_id
-        parameters |= {f"new_{name}_{at}": row[name] for name in own}
-        if marks:
-            parameters[f"marks_{at}"] = marks.get(row_id, "")
-    update = _build_update_of_each(common, own, len(rows), marked=bool(marks))
-    options = {"compiled_cache": _compiled_statements}
-    connection.execute(update, parameters, execution_options=options)
+    own = {name: [row[name] for row in values] for name in values[0]}
+    common = {name: each[0] for name, each in own.items() if _are_same(each)}
+    for name in common:
+        del own[name]
+    update = _build_update_of_each(tuple(common), tuple(own), marked=bool(marks))
+    if marks:
+        own["marks"] = [marks.get(row_id, "") for row_id in ids]
+    update_rows_each(connection, update, RowValues(ids, common, own))
 
 
 def _are_same(values: Sequence[Any]) -> bool:
@@ -254,29 +252,21 @@ def _are_same(values: Sequence[Any]) -> bool:
     )
 
 
-@lru_cache(maxsize=_KEPT_STATEMENTS)
+@lru_cache(maxsize=128)
 def _build_update_of_each(
-    common: tuple[str, ...], own: tuple[str, ...], count: int, *, marked: bool
+    common: tuple[str, ...], own: tuple[str, ...], *, marked: bool
 ) -> sa.Update:
-    """Build an UPDATE of so many rows.
+    """Build an UPDATE of several rows.
 
     Args:
         common: the columns that have the same value in all rows.
         own: those that have a value of its own in each.
-        count: the number of rows.
         marked: whether something is appended to the timelines.
     """
-    ids: list[sa.BindParameter[str]] = [sa.bindparam(f"row_id_{at}") for at in range(count)]
-
-    def by_row(name: str, type_: Any, otherwise: Any) -> sa.Case[Any]:
-        values = (sa.bindparam(f"{name}_{at}", type_=type_) for at in range(count))
-        whens = tuple(zip(ids, values, strict=True))
-        return sa.case(*whens, value=resource.c.id, else_=otherwise)
-
-    columns = ((name, resource.c[name]) for name in own)
-    each = {name: by_row(f"new_{name}", column.type, column) for name, column in columns}
-    update = force_index(resource.update().where(resource.c.id.in_(ids)), resource)
-    update = update.values({**new_values(common), **each})
+    row_id = resource.c.id
+    update = force_index(resource.update().where(row_id.in_([ANY_ROW])), resource)
+    each = {name: value_of_row(row_id, name, resource.c[name]) for name in own}
+    update = update.values({**{name: common_value(name) for name in common}, **each})
     if not marked:
         return update
-    return update.values(timeline=with_marks(by_row("marks", sa.Text(), "")))
+    return update.values(timeline=with_marks(value_of_row(row_id, "marks", sa.literal(""))))
