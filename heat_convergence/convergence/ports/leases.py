@@ -6,7 +6,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from heat_convergence.convergence.model.job import Workload
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.model.transition_rules import JobTransition
@@ -20,13 +19,13 @@ class UnblockedResources:
         stacks: their stacks, by id.
         rows: whole rows, by id.
         takeovers: how many workers have ended over the job of each, where any has.
-        workload: what is under way in the project of the stacks.
+        has_schedulable: whether a job of the project of the stacks waits for a place on the bus.
     """
 
     stacks: Mapping[str, Stack] = field(default_factory=dict)
     rows: Sequence[Resource] = ()
     takeovers: Mapping[str, int] = field(default_factory=dict)
-    workload: Workload = field(default_factory=Workload)
+    has_schedulable: bool = False
 
 
 class LeaseRepository(Protocol):

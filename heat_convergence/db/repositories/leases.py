@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 
 import sqlalchemy as sa
 
-from heat_convergence.convergence.model.job import JobState, Workload
+from heat_convergence.convergence.model.job import JobState
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.transition_rules import JobTransition
 from heat_convergence.convergence.ports.leases import LeaseRepository, UnblockedResources
@@ -37,25 +37,14 @@ _TAKEOVER_COUNT = (
     .scalar_subquery()
 )
 _OTHER, _OWN = resource.alias(), stack_table.alias()
-_JOBS_OF_PROJECT = _OWN.join(_OTHER, _OTHER.c.project_id == _OWN.c.project_id)
-_OF_OWN_STACK = _OWN.c.id == sa.bindparam("stack")
-
-
-def _count_jobs(state: JobState) -> sa.ScalarSelect[int]:
-    """Build a count that does not depend on the row beside which it stands: it is made once."""
-    jobs = sa.select(sa.func.count()).select_from(_JOBS_OF_PROJECT)
-    return jobs.where(_OF_OWN_STACK, _OTHER.c.job_state == state).scalar_subquery()
-
-
-_WORKLOAD = (
-    _count_jobs(JobState.POSTED),
-    _count_jobs(JobState.RUNNING),
+# It does not depend on the row beside which it stands, so that it is looked for once.
+_HAS_SCHEDULABLE = (
     sa.exists()
-    .select_from(_JOBS_OF_PROJECT)
-    .where(_OF_OWN_STACK, _OTHER.c.job_state == JobState.SCHEDULABLE),
+    .select_from(_OWN.join(_OTHER, _OTHER.c.project_id == _OWN.c.project_id))
+    .where(_OWN.c.id == sa.bindparam("stack"), _OTHER.c.job_state == JobState.SCHEDULABLE)
 )
 _GET_UNBLOCKED = (
-    select_by_ids([*COLUMNS, *stack_rows.COLUMNS, *_WORKLOAD, _TAKEOVER_COUNT])
+    select_by_ids([*COLUMNS, *stack_rows.COLUMNS, _HAS_SCHEDULABLE, _TAKEOVER_COUNT])
     .join(stack_table, stack_table.c.id == resource.c.stack_id)
     .where(
         stack_table.c.id.in_(sa.bindparam("stacks", expanding=True)),
@@ -85,14 +74,13 @@ class SqlLeaseRepository(SqlRepository, LeaseRepository):
         width = len(COLUMNS)
         rows = from_rows(self._connection, [row[:width] for row in found])
         stack_values = {
-            row.stack_id: each[width:-4] for row, each in zip(rows, found, strict=True)
+            row.stack_id: each[width:-2] for row, each in zip(rows, found, strict=True)
         }
-        posted, running, schedulable = found[0][-4:-1]
         return UnblockedResources(
             {stack_id: stack_rows.from_row(each) for stack_id, each in stack_values.items()},
             rows,
             {row.id: each[-1] for row, each in zip(rows, found, strict=True) if each[-1]},
-            Workload(posted, running, has_schedulable=bool(schedulable)),
+            bool(found[0][-2]),
         )
 
     def claim_unchanged(

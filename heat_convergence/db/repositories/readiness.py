@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from operator import attrgetter
 
 import sqlalchemy as sa
 
@@ -51,24 +52,20 @@ _CAUSE = (
     )
     .scalar_subquery()
 )
-_FIND_UNBLOCKED = (
-    sa.select(*NARROW_COLUMNS, _CAUSE)
-    .where(
-        resource.c.id.in_(
-            sa.select(_READY.c.needed_by).where(
-                _READY.c.resource_id.in_(IDS),
-                _READY.c.version == VERSION,
-                _READY.c.needed_by.is_not(None),
-            )
-        ),
-        resource.c.job_state == JobState.BLOCKED,
-        ~sa.exists().where(
-            _OTHER.c.needed_by == resource.c.id,
-            _OTHER.c.version == VERSION,
-            _OTHER.c.observed_ready == sa.false(),
-        ),
-    )
-    .order_by(resource.c.id)
+_FIND_UNBLOCKED = sa.select(*NARROW_COLUMNS, _CAUSE).where(
+    resource.c.id.in_(
+        sa.select(_READY.c.needed_by).where(
+            _READY.c.resource_id.in_(IDS),
+            _READY.c.version == VERSION,
+            _READY.c.needed_by.is_not(None),
+        )
+    ),
+    resource.c.job_state == JobState.BLOCKED,
+    ~sa.exists().where(
+        _OTHER.c.needed_by == resource.c.id,
+        _OTHER.c.version == VERSION,
+        _OTHER.c.observed_ready == sa.false(),
+    ),
 )
 
 
@@ -126,7 +123,9 @@ class SqlReadinessRepository(SqlRepository, ReadinessRepository):
         """Return BLOCKED resources that need one of ``ids`` and nothing unready, narrow."""
         if not ids:
             return []
-        found = self._connection.execute(_FIND_UNBLOCKED, edge_parameters(version, ids))
+        # Sorted here: a database makes a temporary table of rows with long values to sort them.
+        rows = self._connection.execute(_FIND_UNBLOCKED, edge_parameters(version, ids))
+        found = sorted(rows, key=attrgetter("id"))
         return [(from_narrow_row(row[:-1]), row[-1]) for row in found]
 
     def find_wrongly_blocked(self, stack_id: str, version: int) -> list[str]:

@@ -125,12 +125,14 @@ class JobClaims:
     ) -> tuple[list[Job], tuple[OutgoingMessage, ...]]:
         """Write the claims and the outcomes of jobs that have ended, and dispatch others."""
         existing = next(iter(prepared.unblocked.stacks), hints[0].stack_id)
-        found = prepared.stack_and_workload or tx.stacks.get_with_workload(existing)
-        if found is None:
-            LOG.debug(
-                "message ignored, its stack is deleted: stack=%(stack)s", {"stack": existing}
-            )
-            return [], ()
+        found = None
+        if not prepared.leaves_nothing_to_dispatch:
+            found = tx.stacks.get_with_workload(existing)
+            if found is None:
+                LOG.debug(
+                    "message ignored, its stack is deleted: stack=%(stack)s", {"stack": existing}
+                )
+                return [], ()
         for stack in prepared.unblocked.stacks.values():
             tx.stacks.remember(stack)
         jobs = self._claim_prepared(tx, prepared.jobs, ended, token, context)
@@ -139,6 +141,8 @@ class JobClaims:
                 "message ignored, its jobs are done or void: stack=%(stack)s version=%(version)s",
                 {"stack": shown_stacks(hints), "version": shown_versions(hints)},
             )
+        if found is None:
+            return jobs, ()
         # The workload after these jobs have left the bus.
         stack, load = found
         left = len([job for job in jobs if job.row.id not in ended])

@@ -13,10 +13,9 @@ from datetime import datetime, timedelta
 from heat_convergence.common.clock import Clock
 from heat_convergence.common.failures import ConcurrentTransaction
 from heat_convergence.convergence.lifecycle.outgoing_messages import OutgoingMessage, Recipient
-from heat_convergence.convergence.model.job import JobState, Workload
+from heat_convergence.convergence.model.job import JobState
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.resource_columns import narrow, with_values
-from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.ports.leases import UnblockedResources
 from heat_convergence.convergence.ports.store import Transaction
 from heat_convergence.engine.claiming.predecessors import find_predecessors, may_take_over
@@ -46,16 +45,13 @@ class PreparedJobs:
         return tuple(map(message_of_rows, parts))
 
     @property
-    def stack_and_workload(self) -> tuple[Stack, Workload] | None:
-        """A stack and its project's workload, None if the workload is to be read again.
+    def leaves_nothing_to_dispatch(self) -> bool:
+        """True if there are jobs, and no other of their project waited for a place on the bus.
 
-        That is where jobs wait for a place on the bus, which must be known exactly. If the
-        first one comes to wait after the read, the bus is full of jobs, and the claim of
+        If the first one comes to wait after the read, the bus is full of jobs, and the claim of
         another one finds it.
         """
-        if not self.jobs or self.unblocked.workload.has_schedulable:
-            return None
-        return self.unblocked.stacks[self.jobs[0].row.stack_id], self.unblocked.workload
+        return bool(self.jobs) and not self.unblocked.has_schedulable
 
 
 def message_of_rows(

@@ -36,8 +36,8 @@ class MemoryLeaseRepository(MemoryRepository, LeaseRepository):
             if edge.takeover_count and in_version.get(edge.resource_id) == version
         }
         project_id = stacks[min(stacks)].project_id
-        workload = MemoryJobRepository(self._tables).get_workload(project_id)
-        return UnblockedResources(found, rows, counts, workload)
+        load = MemoryJobRepository(self._tables).get_workload(project_id)
+        return UnblockedResources(found, rows, counts, load.has_schedulable)
 
     def claim_unchanged(
         self, row: Resource, transition: JobTransition, columns: Mapping[str, object]
