@@ -19,10 +19,12 @@ from sqlalchemy.engine import Connection
 from heat_convergence.common.clock import utc_now
 from heat_convergence.convergence.ports.bus import ResourceHint
 from heat_convergence.convergence.ports.settings import ConvergenceSettings
+from heat_convergence.db import sweep_candidates
 from heat_convergence.db.connection.database import Database
 from heat_convergence.db.maintenance import purge
 from heat_convergence.db.repositories.resources import SqlResourceRepository
 from heat_convergence.db.statements import events
+from heat_convergence.db.statements.resource_rows import JOB_STATE_INDEX, STACK_INDEX
 from heat_convergence.db.store import SqlStore
 from heat_convergence.resources.builtin.test_resource import TestResource
 from heat_convergence.resources.registry import ResourceTypeRegistry
@@ -132,6 +134,21 @@ def test_deletion_of_absent_resources_reads_no_others(database: Database) -> Non
         before = _rows_searched(connection)
         SqlResourceRepository(connection).delete_absent([stack_id])
         assert _rows_searched(connection) - before < 5
+
+
+def test_search_for_stacks_without_work_uses_the_indexes_of_jobs_and_stacks(
+    database: Database,
+) -> None:
+    service = InProcessService(SqlStore(database), ResourceTypeRegistry([TestResource()]))
+    for _ in range(20):
+        service.create(wide(20), name=_name())
+    search = sweep_candidates.STALLED_STACKS.params(before=utc_now(), limit=20)
+    statement = search.compile(database.engine, compile_kwargs={"literal_binds": True})
+    with database.read() as connection:
+        connection.exec_driver_sql("ANALYZE TABLE resource, stack").all()
+        plan = connection.exec_driver_sql(f"EXPLAIN {statement}").mappings().all()
+    indexes = {row["key"] for row in plan if row["table"] == "resource"}
+    assert indexes == {JOB_STATE_INDEX, STACK_INDEX}
 
 
 def _rows_searched(connection: Connection) -> int:
