@@ -21,6 +21,8 @@ def test_newest_events_are_kept(database):
         assert events.find_stacks_over_limit(conn, 3, 10) == ["many"]
         assert events.find_stacks_over_limit(conn, 9, 10) == []
         assert events.find_stacks_over_limit(conn, 0, 1) == ["few"]
+        assert events.find_stacks_over_limit(conn, 3, 10, "e7") == ["many"]
+        assert events.find_stacks_over_limit(conn, 0, 10, "e8") == ["few"]
         assert events.delete_oldest(conn, "many", 3, 4) == 4
         assert events.delete_oldest(conn, "many", 3, 4) == 2
         assert events.delete_oldest(conn, "many", 3, 4) == 0

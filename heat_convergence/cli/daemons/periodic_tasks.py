@@ -9,12 +9,13 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 
 from heat_convergence.cli.components.assembly import ProcessComponents
 from heat_convergence.common import errors
 from heat_convergence.common.error_boundary import BoundaryName, ErrorBoundary
+from heat_convergence.common.ids import build_uuid7
 from heat_convergence.common.time_limit import time_limit
 from heat_convergence.db.maintenance import purge
 from heat_convergence.db.statements import events
@@ -27,6 +28,7 @@ STACKS_PER_TRANSACTION = 20
 MAX_PLANS_PER_RUN = 500  # expired plans that one run deletes
 PLANS_PER_TRANSACTION = 50
 CONTENT_PURGE_INTERVAL_S = 86_400.0  # it reads the references of all goals and resources
+EVENT_OVERLAP = timedelta(minutes=1)  # longest time from an event's id to its commit
 MAX_REVOCATION_S = 60.0  # after which a run begins no further revocation
 
 
@@ -50,6 +52,7 @@ class PeriodicTasks:
         self._monotonic = monotonic
         self._contents_purged_at_s = float("-inf")
         self._has_unused_contents = False
+        self._events_counted_at: datetime | None = None
 
     def run_all(self) -> None:
         """Run every task once. Never raises: a failed task is logged and runs again later."""
@@ -90,16 +93,22 @@ class PeriodicTasks:
     def purge_events(self) -> int:
         """Delete the oldest events of stacks that have too many.
 
+        The first run counts the events of all stacks, later ones of those with new events.
+
         Returns:
             The number of deleted events.
         """
-        conf = self._components.conf
+        conf, now = self._components.conf, self._components.clock()
         limit, batch_size = conf.max_events_per_stack, conf.event_purge_batch_size
         if limit == 0:
             return 0
+        since_id = _first_event_id(self._events_counted_at)
         with self._components.database.read() as conn:
-            found = events.find_stacks_over_limit(conn, limit, MAX_STACKS_PER_RUN)
-        return sum(self._purge(stack_id, limit, batch_size) for stack_id in found)
+            found = events.find_stacks_over_limit(conn, limit, MAX_STACKS_PER_RUN, since_id)
+        deleted = sum(self._purge(stack_id, limit, batch_size) for stack_id in found)
+        if len(found) < MAX_STACKS_PER_RUN and not self._is_stopping():
+            self._events_counted_at = now
+        return deleted
 
     def purge_deleted_stacks(self) -> int:
         """Delete the rows of stacks that were deleted long ago.
@@ -172,3 +181,10 @@ class PeriodicTasks:
             if count < batch_size:
                 break
         return deleted
+
+
+def _first_event_id(counted_at: datetime | None) -> str:
+    """Return the id that events follow which may not have been counted at that time."""
+    if counted_at is None:
+        return ""
+    return build_uuid7(int((counted_at - EVENT_OVERLAP).timestamp() * 1000), 0)

@@ -9,11 +9,23 @@ from heat_convergence.db.index_hints import safe_delete
 from heat_convergence.db.tables import event
 
 
-def find_stacks_over_limit(connection: Connection, max_events: int, limit: int) -> list[str]:
-    """Return ids of up to ``limit`` stacks with more than ``max_events`` events."""
+def find_stacks_over_limit(
+    connection: Connection, max_events: int, limit: int, since_id: str = ""
+) -> list[str]:
+    """Return ids of up to ``limit`` stacks with more than ``max_events`` events.
+
+    Args:
+        connection: The connection that reads.
+        max_events: How many events a stack may have.
+        limit: The largest number of stacks.
+        since_id: Only stacks are counted that have an event whose id follows this one.
+    """
     number = sa.func.count(event.c.id)
-    query = sa.select(event.c.stack_id).group_by(event.c.stack_id).having(number > max_events)
-    return list(connection.scalars(query.order_by(event.c.stack_id).limit(limit)))
+    recent = event.alias("recent")
+    has_events = event.c.stack_id.in_(sa.select(recent.c.stack_id).where(recent.c.id > since_id))
+    query = sa.select(event.c.stack_id).where(has_events).group_by(event.c.stack_id)
+    query = query.having(number > max_events).order_by(event.c.stack_id)
+    return list(connection.scalars(query.limit(limit)))
 
 
 def delete_oldest(connection: Connection, stack_id: str, keep: int, batch: int) -> int:

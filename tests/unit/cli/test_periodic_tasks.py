@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from types import SimpleNamespace
@@ -9,6 +10,7 @@ from typing import cast
 
 import pytest
 import sqlalchemy as sa
+from sqlalchemy.engine import Connection
 
 from heat_convergence.cli.components.assembly import ProcessComponents
 from heat_convergence.cli.daemons import periodic_tasks
@@ -16,10 +18,12 @@ from heat_convergence.cli.daemons.periodic_tasks import PeriodicTasks
 from heat_convergence.common.clock import utc_now
 from heat_convergence.common.error_log import ErrorLog
 from heat_convergence.common.failures import Unavailable
+from heat_convergence.common.ids import IdGenerator
 from heat_convergence.common.time_limit import remaining_s
 from heat_convergence.db.connection.database import Database
 from heat_convergence.db.repositories.events import SqlEventRepository
 from heat_convergence.db.repositories.workers import SqlWorkerRepository
+from heat_convergence.db.statements import events
 from heat_convergence.db.store import SqlStore
 from heat_convergence.db.tables import content, event, service, stack
 from heat_convergence.testing.sample_rows import event_row, goal_row, service_row, stack_row
@@ -75,6 +79,36 @@ def count(database: Database) -> int:
 def test_events_beyond_the_limit_are_deleted(database: Database, limit: int, left: int) -> None:
     create_tasks(database, limit=limit).run_all()
     assert count(database) == left
+
+
+def test_later_runs_count_only_stacks_with_new_events(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    searched: list[str] = []
+    find = events.find_stacks_over_limit
+
+    def recorded(connection: Connection, most: int, limit: int, since_id: str) -> list[str]:
+        searched.append(since_id)
+        return find(connection, most, limit, since_id)
+
+    monkeypatch.setattr(events, "find_stacks_over_limit", recorded)
+    tasks = create_tasks(database)
+    assert tasks.purge_events() == 15
+    with database.write() as conn:
+        new = IdGenerator(utc_now, random.Random(1))
+        SqlEventRepository(conn).insert([event_row(new(), stack_id="s") for _ in range(3)])
+    assert tasks.purge_events() == 3
+    assert searched[0] == "" < searched[1] < new()
+
+
+def test_run_that_finds_more_stacks_than_it_purges_counts_all_again(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(periodic_tasks, "MAX_STACKS_PER_RUN", 1)
+    with database.write() as conn:
+        SqlEventRepository(conn).insert([event_row(f"f{n}", stack_id="t") for n in range(9)])
+    tasks = create_tasks(database)
+    assert [tasks.purge_events() for _ in range(3)] == [15, 4, 0]
 
 
 @pytest.mark.parametrize("error", [Unavailable("down"), KeyError("a mistake")])
