@@ -14,7 +14,11 @@ import sqlalchemy as sa
 from heat_convergence.convergence.model.action import Status
 from heat_convergence.convergence.model.job import IN_FLIGHT, JobState, ObservedState
 from heat_convergence.db.index_hints import force_index
-from heat_convergence.db.statements.resource_rows import JOB_STATE_INDEX, STACK_INDEX
+from heat_convergence.db.statements.resource_rows import (
+    JOB_STATE_INDEX,
+    PROJECT_INDEX,
+    STACK_INDEX,
+)
 from heat_convergence.db.tables import quarantine, resource, snapshot, stack
 
 _POSTED_OR_RUNNING = sorted({JobState.POSTED, JobState.RUNNING})
@@ -61,29 +65,41 @@ def _select_cancelled_nested_stacks() -> sa.Select[tuple[str]]:
 
 def _select_stalled_stacks() -> sa.Select[tuple[str, int]]:
     # With an OR or without hints MariaDB reads for each stack what is busy or observed in all.
+    # SCHEDULABLE jobs may be very many: for EXISTS it would read them all, for a value with a
+    # limit it reads one of each stack.
     of_stack = sa.select(resource.c.id).where(resource.c.stack_id == stack.c.id)
     busy = force_index(of_stack.where(resource.c.job_state.in_(_BUSY)), resource, JOB_STATE_INDEX)
+    waiting = of_stack.where(resource.c.job_state == JobState.SCHEDULABLE).limit(1)
+    waiting = force_index(waiting, resource, JOB_STATE_INDEX)
     observed = of_stack.where(stack.c.stabilizing == sa.true(), resource.c.observe_at.is_not(None))
     observed = force_index(observed, resource, STACK_INDEX)
     started = stack.c.started_at < _time("before")
     return (
         sa.select(stack.c.id, stack.c.version)
-        .where(stack.c.status == Status.IN_PROGRESS, started, ~busy.exists(), ~observed.exists())
+        .where(stack.c.status == Status.IN_PROGRESS, started)
+        .where(~busy.exists(), waiting.scalar_subquery().is_(None), ~observed.exists())
         .limit(_LIMIT)
     )
 
 
 def _select_waiting_projects() -> sa.Select[tuple[str]]:
-    waits = sa.exists().where(
-        resource.c.stack_id == stack.c.id,
-        resource.c.job_state == JobState.SCHEDULABLE,
-        resource.c.posted_at < _time("before"),
+    # A value with a limit is looked up for each project; a join or EXISTS would read all jobs.
+    # The search for any job ends the statement of an installation at rest.
+    project = sa.select(stack.c.project_id).distinct().subquery("project")
+    of_job = stack.alias("of_job")
+    status = sa.select(of_job.c.status).where(of_job.c.id == resource.c.stack_id)
+    waiting = sa.select(resource.c.id).where(
+        resource.c.job_state == JobState.SCHEDULABLE, resource.c.posted_at < _time("before")
     )
+    of_project = waiting.where(
+        resource.c.project_id == project.c.project_id,
+        status.scalar_subquery() == Status.IN_PROGRESS,
+    )
+    first = force_index(of_project.limit(1), resource, PROJECT_INDEX).scalar_subquery()
     return (
-        sa.select(stack.c.project_id)
-        .where(stack.c.status == Status.IN_PROGRESS, waits)
-        .distinct()
-        .order_by(stack.c.project_id)
+        sa.select(project.c.project_id)
+        .where(waiting.exists(), first.is_not(None))
+        .order_by(project.c.project_id)
         .limit(_LIMIT)
     )
 
@@ -106,14 +122,14 @@ SNAPSHOTS_TO_DELETE = (
     .limit(_LIMIT)
 )
 _DUE_QUARANTINED = sa.select(quarantine.c.resource_id).where(is_due_for_retry(_time("now")))
-_CANDIDATES = (
+_CANDIDATES = (  # the first that is found ends the search
+    WAITING_PROJECTS,
     OLDEST_LOST,
     OVERDUE_STACKS,
     CANCELLED_NESTED_STACKS,
     STALLED_STACKS,
     SNAPSHOTS_TO_DELETE,
     _DUE_QUARANTINED,
-    WAITING_PROJECTS,
 )
 ANYTHING_DUE = sa.select(
     sa.or_(*(each.order_by(None).limit(None).exists() for each in _CANDIDATES))

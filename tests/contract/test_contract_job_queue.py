@@ -144,10 +144,10 @@ def test_projects_with_schedulable_jobs(seeder):
     seeder.stack(stack_row("stack-2", project_id="other"))
     seeder.stack(stack_row("stack-3", project_id="done", status=Status.COMPLETE))
     seeder.resources(
-        schedulable_job("a", "t", posted_at=time_at(1)),
-        schedulable_job("b", "t", posted_at=time_at(2)),
-        schedulable_job("c", "t", posted_at=time_at(5), stack_id="stack-2"),
-        schedulable_job("d", "t", posted_at=time_at(1), stack_id="stack-3"),
+        schedulable_job("a", "t", posted_at=time_at(1), project_id="project-1"),
+        schedulable_job("b", "t", posted_at=time_at(2), project_id="project-1"),
+        schedulable_job("c", "t", posted_at=time_at(5), project_id="other", stack_id="stack-2"),
+        schedulable_job("d", "t", posted_at=time_at(1), project_id="done", stack_id="stack-3"),
     )
     assert seeder.store.sweeps.find_projects_with_schedulable_jobs(time_at(5), 10) == ["project-1"]
     assert seeder.store.sweeps.find_projects_with_schedulable_jobs(time_at(6), 10) == [

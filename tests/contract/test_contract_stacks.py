@@ -219,6 +219,7 @@ def test_overdue_stacks_are_in_progress_past_deadline(store):
 @pytest.mark.parametrize(
     ("job_state", "stalled"),
     [
+        ("due", False),
         ("posted", False),
         ("retry", False),
         ("replace", False),

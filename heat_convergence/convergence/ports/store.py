@@ -153,7 +153,7 @@ class SweepRepository(Protocol):
         """
 
     def find_stalled_stacks(self, before: datetime, limit: int) -> list[tuple[str, int]]:
-        """Return (id, version) of IN_PROGRESS stacks without a job in flight.
+        """Return (id, version) of IN_PROGRESS stacks without a job in flight or SCHEDULABLE.
 
         Those in their stabilization window are stalled if no resource is to be read.
 

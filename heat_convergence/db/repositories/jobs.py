@@ -31,6 +31,7 @@ from heat_convergence.db.repositories.base import SqlRepository
 from heat_convergence.db.statements.resource_rows import (
     ANY_OF_IDS,
     NARROW_COLUMNS,
+    PROJECT_INDEX,
     STACK_INDEX,
     for_update,
     for_update_skip_locked,
@@ -109,7 +110,7 @@ def _select_schedulable(round_: int, position: sa.ColumnElement[bool]) -> sa.Sel
         .order_by(resource.c.root_id, resource.c.id)
         .limit(_LIMIT)
     )
-    ranged = force_index(some, resource, "ix_resource_project_id_job_state").subquery()
+    ranged = force_index(some, resource, PROJECT_INDEX).subquery()
     return sa.select(sa.literal(round_), *ranged.c)
 
 

@@ -98,7 +98,7 @@ class SqlSweepRepository(SweepRepository):
         return _counted("cancelled nested stacks", found)
 
     def find_stalled_stacks(self, before: datetime, limit: int) -> list[tuple[str, int]]:
-        """Return (id, version) of IN_PROGRESS stacks without a job in flight."""
+        """Return (id, version) of IN_PROGRESS stacks without a job in flight or SCHEDULABLE."""
         with self._database.read() as connection:
             rows = connection.execute(
                 candidates.STALLED_STACKS, {"before": before, "limit": limit}

@@ -42,6 +42,7 @@ IDS: sa.BindParameter[Any] = sa.bindparam("ids", expanding=True)
 ANY_OF_IDS = resource.c.id.in_(IDS)
 
 JOB_STATE_INDEX = "ix_resource_job_state_stack_id"  # for reads without locks
+PROJECT_INDEX = "ix_resource_project_id_job_state"  # for reads without locks, too
 # Entries of an index with the job's state would block engines, which lock the rows and
 # change the state; entries of this one do not change.  InnoDB locks in the order of the
 # index, whatever the order of the result: this one's is the order of ids.

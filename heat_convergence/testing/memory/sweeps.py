@@ -11,7 +11,7 @@ from heat_convergence.convergence.drift.change_hints import ChangeHints
 from heat_convergence.convergence.lifecycle.nested.parent_notification import (
     is_nested_stack_cancelled,
 )
-from heat_convergence.convergence.model.job import IN_FLIGHT, JobRef, JobState
+from heat_convergence.convergence.model.job import COUNTED_IN_FLIGHT, JobRef, JobState
 from heat_convergence.convergence.model.job_transitions import (
     end_lease,
     extend_lease,
@@ -142,12 +142,12 @@ class MemorySweepRepository(SweepRepository):
         return sorted(found)[:limit]
 
     def find_stalled_stacks(self, before: datetime, limit: int) -> list[tuple[str, int]]:
-        """Return (id, version) of IN_PROGRESS stacks without a job in flight."""
+        """Return (id, version) of IN_PROGRESS stacks without a job in flight or SCHEDULABLE."""
         rows = self._session.tables.resources.values()
         busy = {
             row.stack_id
             for row in rows
-            if row.job.state in IN_FLIGHT or row.job.state == JobState.AT_BREAKPOINT
+            if row.job.state in COUNTED_IN_FLIGHT or row.job.state == JobState.AT_BREAKPOINT
         }
         read = {row.stack_id for row in rows if row.observation.observe_at is not None}
         busy |= {stack.id for stack in self._stacks_in_progress() if stack.stabilizing} & read

@@ -42,7 +42,7 @@ def cancelled_nested_stack(tx: Transaction) -> None:
 
 def job_that_waits_for_the_bus(tx: Transaction) -> None:
     tx.stacks.update("one", status=Status.IN_PROGRESS)
-    _add_resource(tx, job_state=JobState.SCHEDULABLE, posted_at=LONG_AGO)
+    _add_resource(tx, job_state=JobState.SCHEDULABLE, posted_at=LONG_AGO, project_id="project-1")
 
 
 def snapshot_to_delete(tx: Transaction) -> None:

@@ -151,6 +151,20 @@ def test_search_for_stacks_without_work_uses_the_indexes_of_jobs_and_stacks(
     assert indexes == {JOB_STATE_INDEX, STACK_INDEX}
 
 
+def test_search_for_waiting_projects_reads_one_job_of_each_stack(database: Database) -> None:
+    service = InProcessService(SqlStore(database), ResourceTypeRegistry([TestResource()]))
+    for _ in range(20):
+        service.create(wide(40), name=_name())
+    search = {"before": utc_now() + timedelta(seconds=1), "limit": 20}
+    with database.read() as connection:
+        connection.exec_driver_sql("ANALYZE TABLE resource, stack").all()
+        before = _rows_searched(connection)
+        found = connection.scalars(sweep_candidates.WAITING_PROJECTS, search).all()
+        searched = _rows_searched(connection) - before
+    assert len(found) == 1
+    assert searched < 100
+
+
 def _rows_searched(connection: Connection) -> int:
     found = connection.exec_driver_sql("SHOW SESSION STATUS LIKE 'Handler_read_%%'")
     return sum(int(count) for name, count in found if name.endswith(("_key", "_next")))
