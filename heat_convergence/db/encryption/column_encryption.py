@@ -22,7 +22,7 @@ from heat_convergence.common.failures import InvalidEncryptionKey
 ENCRYPTED_PREFIX = "sealed:"  # no JSON text starts with it
 _KEYRING = "heat_convergence_keyring"
 _COMPRESSED = b"\xff"  # no UTF-8 text starts with it
-_COMPRESSED_FROM = 1 << 20  # characters: releases before cannot read what is compressed
+_COMPRESSED_FROM = 1 << 15  # characters: of shorter texts the copies take little
 _PIECE = 1 << 16
 _FASTEST = 1
 

@@ -71,7 +71,7 @@ def test_sensitive_value_needs_a_key(database):
     assert read_value(database) == SECRET
 
 
-@pytest.mark.parametrize("length", [0, 1 << 20, 3 << 20])
+@pytest.mark.parametrize("length", [0, 1 << 15, 3 << 20])
 def test_long_texts_are_stored_compressed(length: int) -> None:
     text = ("ÿé\U0001f600text " * (length // 8))[:length]
     token = Keyring(["key"]).encrypt(text)
