@@ -28,6 +28,7 @@ STACKS_PER_TRANSACTION = 20
 MAX_PLANS_PER_RUN = 500  # expired plans that one run deletes
 PLANS_PER_TRANSACTION = 50
 CONTENT_PURGE_INTERVAL_S = 86_400.0  # it reads the references of all goals and resources
+EVENT_COUNT_INTERVAL_S = 86_400.0  # between counts of the events of all stacks
 EVENT_OVERLAP = timedelta(minutes=1)  # longest time from an event's id to its commit
 MAX_REVOCATION_S = 60.0  # after which a run begins no further revocation
 
@@ -53,6 +54,7 @@ class PeriodicTasks:
         self._contents_purged_at_s = float("-inf")
         self._has_unused_contents = False
         self._events_counted_at: datetime | None = None
+        self._all_events_counted_at_s = float("-inf")
 
     def run_all(self) -> None:
         """Run every task once. Never raises: a failed task is logged and runs again later."""
@@ -93,21 +95,25 @@ class PeriodicTasks:
     def purge_events(self) -> int:
         """Delete the oldest events of stacks that have too many.
 
-        The first run counts the events of all stacks, later ones of those with new events.
+        The first run counts the events of all stacks, and so does one each day, for the events
+        of hosts whose clocks are wrong.  The others count those of stacks with new events.
 
         Returns:
             The number of deleted events.
         """
-        conf, now = self._components.conf, self._components.clock()
+        conf, now, now_s = self._components.conf, self._components.clock(), self._monotonic()
         limit, batch_size = conf.max_events_per_stack, conf.event_purge_batch_size
         if limit == 0:
             return 0
-        since_id = _first_event_id(self._events_counted_at)
+        counts_all = now_s - self._all_events_counted_at_s >= EVENT_COUNT_INTERVAL_S
+        since_id = _first_event_id(None if counts_all else self._events_counted_at)
         with self._components.database.read() as conn:
             found = events.find_stacks_over_limit(conn, limit, MAX_STACKS_PER_RUN, since_id)
         deleted = sum(self._purge(stack_id, limit, batch_size) for stack_id in found)
         if len(found) < MAX_STACKS_PER_RUN and not self._is_stopping():
             self._events_counted_at = now
+            if counts_all:
+                self._all_events_counted_at_s = now_s
         return deleted
 
     def purge_deleted_stacks(self) -> int:

@@ -92,13 +92,15 @@ def test_later_runs_count_only_stacks_with_new_events(
         return find(connection, most, limit, since_id)
 
     monkeypatch.setattr(events, "find_stacks_over_limit", recorded)
-    tasks = create_tasks(database)
+    times_s = iter([0.0, 60.0, periodic_tasks.EVENT_COUNT_INTERVAL_S])
+    tasks = create_tasks(database, monotonic=lambda: next(times_s))
     assert tasks.purge_events() == 15
     with database.write() as conn:
         new = IdGenerator(utc_now, random.Random(1))
         SqlEventRepository(conn).insert([event_row(new(), stack_id="s") for _ in range(3)])
     assert tasks.purge_events() == 3
-    assert searched[0] == "" < searched[1] < new()
+    assert tasks.purge_events() == 0
+    assert searched[0] == searched[2] == "" < searched[1] < new()
 
 
 def test_run_that_finds_more_stacks_than_it_purges_counts_all_again(
